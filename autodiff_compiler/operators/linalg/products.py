@@ -104,7 +104,7 @@ def _side_by_side(x: Value) -> Value:
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
     """True if one matrix ``a`` is multiplied by many narrower ones, and all sizes are known.
 
-    One product with all of them beside each other is then smaller than the products that a sum takes.
+    One product with all of them beside each other is smaller than the products that a sum takes.
     """
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
     if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]

@@ -13,7 +13,8 @@ R = TypeVar("R")
 
 
 def also(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Lets a function take arguments under further names: ``names`` gives its own for each.
+    """Lets a function take arguments under further names: ``names`` maps each to the function's
+    own.
 
     >>> @also(x="value", divisor="by")
     ... def halved(value, by=2):

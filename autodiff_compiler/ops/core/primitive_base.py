@@ -26,7 +26,7 @@ class Primitive:
         raise NotImplementedError(f"{type(self).__name__} does not define __call__ or construct")
 
     def recompute(self, mode: bool = True) -> Primitive:
-        """True if backward computes the result again, rather than keep it."""
+        """True if the backward function rematerialises the result."""
         if not isinstance(mode, bool):
             raise TypeError(f"For 'recompute', the 'mode' should be bool, but got {mode!r}")
         self._recompute = mode
@@ -90,7 +90,7 @@ if TYPE_CHECKING:
 
 
 def primitive(name: str, function: Callable[..., R], **settings: Any) -> type[FunctionPrimitive[R]]:
-    """Returns the class of a function: ``settings`` are the constructor's arguments and their
+    """Returns an operator class for a function; ``settings`` maps constructor arguments to
     defaults.
 
     >>> Round = primitive("Round", lambda x, digits: round(x, digits), digits=0)

@@ -34,13 +34,13 @@ def shape_of(x: Any) -> Shape:
 
 
 def rank_of(x: Any) -> int | None:
-    """Returns the number of axes, None where that is unknown."""
+    """Returns the number of axes, or None if it is unknown."""
     shape = shape_of(x)
     return None if shape is None else len(shape)
 
 
 def known_rank(x: Any, what: str) -> int:
-    """Returns the rank, which ``what`` cannot do without."""
+    """Returns the rank. Raises a ShapeError that names ``what`` if it is unknown."""
     rank = rank_of(x)
     if rank is None:
         raise ShapeError(
@@ -61,7 +61,7 @@ def item_rank(x: Any, what: str) -> int:
 
 
 def known_sizes(x: Any, what: str) -> tuple[int, ...]:
-    """Returns the shape as numbers, which ``what`` cannot do without."""
+    """Returns the shape as ints. Raises a ShapeError that names ``what`` if a size is unknown."""
     shape = shape_of(x)
     sizes = tuple(dim for dim in shape or () if isinstance(dim, int))
     if shape is None or len(sizes) != len(shape):
@@ -73,7 +73,7 @@ def known_sizes(x: Any, what: str) -> tuple[int, ...]:
 
 
 def dtype_of(x: Any) -> str | None:
-    """NumPy's name of the dtype; None for numbers and where it is unknown."""
+    """Returns NumPy's name of the dtype; None for numbers and where it is unknown."""
     if isinstance(x, Value):
         return x.dtype_name
     dtype = getattr(x, "dtype", None)
@@ -99,20 +99,21 @@ def axes_of(axis: Any, x: Any) -> tuple[int, ...] | None:
 
 
 def axis_of(axis: int, rank: int | None) -> int:
-    """One axis, counted from the front where the rank is known."""
+    """Returns an axis counted from the front where the rank is known."""
     (found,) = normal_axes(axis, rank) or (axis,)
     return found
 
 
 def in_dtype(x: Any, dtype: Any) -> Tensor:
-    """x cast to ``dtype`` if one is given and differs."""
+    """Casts x to ``dtype`` if one is given and differs."""
     if dtype is None or dtype_of(x) == to_numpy_name(dtype):
         return x
     return cast(x, dtype=to_numpy_name(dtype))
 
 
 def apart(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns ``function`` with a result that is never its first argument itself, but a copy."""
+    """Wraps ``function`` so that its result is a copy where it would be its first argument
+    itself."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -124,7 +125,7 @@ def apart(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def setting(given: Any) -> Any:
-    """Returns a setting as plain numbers and lists of these: it may be given as a tensor.
+    """Returns a setting, which may be a tensor, as plain numbers and lists of numbers.
 
     While compiling it must be a tensor from outside the text, or made of numbers inside it.
     """
@@ -138,7 +139,7 @@ def setting(given: Any) -> Any:
 
 
 def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
-    """Returns a shape argument as the records want it: what is known, and a run-time shape if
+    """Returns a shape argument as operators take it: the known sizes, and a run-time shape if
     needed."""
     if isinstance(shape, Value) and shape.type == SHAPE:
         return None, (shape,)
@@ -156,7 +157,7 @@ def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
 
 
 def one_or_many(given: Sequence[Any]) -> Any:
-    """``f(2, 3)`` and ``f((2, 3))`` mean the same."""
+    """Returns the arguments of ``f(2, 3)`` or of ``f((2, 3))``, which mean the same."""
     if len(given) == 1 and (isinstance(given[0], (tuple, list)) or not isinstance(given[0], int)):
         return given[0]
     return tuple(given)

@@ -20,22 +20,22 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
-    """input where it is positive, else alpha * (exp(input) - 1)."""
+    """Returns input where it is positive, else alpha * (exp(input) - 1)."""
     return activation.elu(input_x, alpha=float(alpha))
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
+    """Returns x where it is positive, else alpha * (exp(x / alpha) - 1)."""
     return elu(x) if alpha == 1 else alpha * elu(x / alpha)
 
 
 def selu(input_x: Any) -> Tensor:
-    """``elu`` scaled so that mean 0 and variance 1 are kept from layer to layer."""
+    """Returns ``elu`` scaled so that mean 0 and variance 1 are kept from layer to layer."""
     return _SELU_SCALE * elu(input_x, _SELU_ALPHA)
 
 
 def gelu(input: Any, approximate: str = "none") -> Tensor:
-    """input * Phi(input) with the normal distribution's Phi; 'tanh' approximates it."""
+    """Returns input * Phi(input) with the normal distribution's Phi; 'tanh' approximates it."""
     if approximate == "none":
         return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
     if approximate == "tanh":
@@ -45,38 +45,39 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
 
 
 def fast_gelu(x: Any) -> Tensor:
-    """x * sigmoid(1.702 x), close to ``gelu``."""
+    """Returns x * sigmoid(1.702 x), close to ``gelu``."""
     return x * arithmetic.sigmoid(1.702 * x)
 
 
 def silu(input: Any) -> Tensor:
-    """input * sigmoid(input)."""
+    """Returns input * sigmoid(input)."""
     return input * arithmetic.sigmoid(input)
 
 
 @also(x="input")
 def mish(input: Any) -> Tensor:
-    """input * tanh(softplus(input))."""
+    """Returns input * tanh(softplus(input))."""
     return input * arithmetic.tanh(arithmetic.softplus(input))
 
 
 def logsigmoid(x: Any) -> Tensor:
-    """log(sigmoid(x)), exact also where the sigmoid is 0."""
+    """Returns log(sigmoid(x)), exact also where the sigmoid is 0."""
     return -arithmetic.softplus(-x)
 
 
 def relu6(x: Any) -> Tensor:
-    """x limited to [0, 6]; the slope is 0 at 0 and 1 at 6."""
+    """Returns x limited to [0, 6]; the slope is 0 at 0 and 1 at 6."""
     return arithmetic.clip(arithmetic.relu(x), 0, 6)
 
 
 def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
-    """input where it is positive, else alpha * input; the slope at 0 is between both."""
+    """Returns input where it is positive, else alpha * input; the slope at 0 is between both."""
     return activation.leaky_relu(input, slope=float(alpha))
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
-    """input where it is positive, else weight * input: one weight, or one for each channel."""
+    """Returns input where it is positive, else weight * input: one weight, or one for each
+    channel."""
     rank, shape = known_rank(input, "prelu"), shape_of(weight)
     if shape is None or len(shape) != 1:
         raise ShapeError(
@@ -89,48 +90,48 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 def hardsigmoid(input: Any) -> Tensor:
-    """input / 6 + 1 / 2, cut to [0, 1]."""
+    """Returns input / 6 + 1 / 2, cut to [0, 1]."""
     return activation.hardsigmoid(input)
 
 
 def hardswish(input: Any) -> Tensor:
-    """input * hardsigmoid(input); at -3 and 3 the slope is that of the parabola."""
+    """Returns input * hardsigmoid(input); at -3 and 3 the slope is that of the parabola."""
     return input * arithmetic.clip(input / 6.0 + 0.5, 0.0, 1.0)
 
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
-    """input limited to [min_val, max_val]; at both ends the slope is a half."""
+    """Returns input limited to [min_val, max_val]; at both ends the slope is a half."""
     return clip_by_value(input, min_val, max_val)
 
 
 @also(input="x")
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
-    """x outside of [-lambd, lambd], else 0."""
+    """Returns x outside of [-lambd, lambd], else 0."""
     return arithmetic.where(arithmetic.abs(x) > lambd, x, 0.0)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """input moved by lambd towards 0, and not beyond."""
+    """Returns input moved by lambd towards 0, and not beyond."""
     return input - arithmetic.clip(input, -float(lambd), float(lambd))
 
 
 def tanhshrink(input: Any) -> Tensor:
-    """input - tanh(input)."""
+    """Returns input - tanh(input)."""
     return input - arithmetic.tanh(input)
 
 
 def softsign(x: Any) -> Tensor:
-    """x / (1 + abs(x))."""
+    """Returns x / (1 + abs(x))."""
     return activation.softsign(x)
 
 
 def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """``softmax`` of -x."""
+    """Returns ``softmax`` of -x."""
     return reductions.softmax(-in_dtype(x, dtype), axis)
 
 
 def threshold(input: Any, thr: Any, value: Any) -> Tensor:
-    """input where it is above ``thr``, else ``value``."""
+    """Returns input where it is above ``thr``, else ``value``."""
     value = int(value) if is_integral(input) else float(value)
     return arithmetic.where(input > thr, input, value)
 

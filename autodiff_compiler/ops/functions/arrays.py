@@ -61,7 +61,7 @@ def t(input: Any) -> Tensor:
 
 
 def expand_dims(input_x: Any, axis: Any) -> Tensor:
-    """New axes of length one."""
+    """Adds axes of length one."""
     rank = rank_of(input_x)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     if not axes:
@@ -72,7 +72,7 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
 
 
 def squeeze(input: Any, axis: Any = None) -> Tensor:
-    """Without axes of length one: those named, or all."""
+    """Removes axes of length one: those named, or all."""
     return concat_and_pad.squeeze(input, axes=axes_of(axis, input))
 
 
@@ -102,7 +102,7 @@ def ravel(input: Any) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any) -> Tensor:
-    """Stretched to a shape; -1 keeps a dimension."""
+    """Broadcasts to a shape; -1 keeps a dimension."""
     known, operands = shape_and_operands(shape)
     have = shape_of(input)
     if known is not None and have is not None and not operands and -1 in known:
@@ -112,14 +112,14 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
 
 
 def concat(tensors: Sequence[Any], axis: int = 0) -> Tensor:
-    """Returns one after another along an axis."""
+    """Joins tensors one after another along an axis."""
     if is_list(tensors):
         return runtime_lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
     return concat_and_pad.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
-    """Returns all of one shape, along a new axis."""
+    """Joins tensors of one shape along a new axis."""
     if is_list(tensors):
         rows = loop_tapes.stack_rows(tensors, length=runtime_lists.length_of(tensors))
         if axis == 0:
@@ -153,7 +153,7 @@ def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Tensor, ...]:
 
 
 def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Returns pieces of one size (the last one may be smaller), or of the sizes given."""
+    """Splits a tensor into pieces of one size (the last may be smaller), or of the given sizes."""
     axis = axis_of(axis, rank_of(tensor))
     size = _size(tensor, axis, "split")
     if not isinstance(split_size_or_sections, int):
@@ -164,7 +164,7 @@ def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tens
 
 
 def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` pieces of equal size."""
+    """Splits a tensor into at most ``chunks`` pieces of equal size."""
     size = _size(input, axis_of(axis, rank_of(input)), "chunk")
     return split(input, -(-size // chunks) or 1, axis)
 
@@ -187,7 +187,7 @@ def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0
 
 
 def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
-    """``gather`` for each of the batches that the first axes of both operands count."""
+    """Applies ``gather`` to each batch; the first axes of both operands number the batches."""
     rank, places = known_rank(x, "gather"), known_rank(indices, "gather")
     axis, count = axis_of(axis, rank), axis_of(batch_dims, places + 1)
     if axis < count:
@@ -212,8 +212,11 @@ def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
 
 
 def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
-    """For each place of ``index`` the element that it names along an axis. Along the others
-    ``index`` may end before ``input`` does; a ShapeError where it is longer, or has other axes."""
+    """Returns the element along an axis that each entry of ``index`` names.
+
+    Along the other axes ``index`` may be shorter than ``input``. Raises a ShapeError if it is
+    longer, or has another number of axes.
+    """
     axis = axis_of(dim, rank_of(input))
     have, want = shape_of(input), shape_of(index)
     if have is None or want is None:
@@ -269,17 +272,17 @@ def shape(input_x: Any) -> tuple[int, ...]:
 
 
 def rank(input_x: Any) -> int:
-    """Returns the number of axes there are."""
+    """Returns the number of axes."""
     return known_rank(input_x, "rank")
 
 
 def numel(input: Any) -> int:
-    """Returns the number of elements there are."""
+    """Returns the number of elements."""
     return size(input)
 
 
 def size(input_x: Any) -> int:
-    """Returns the number of elements there are."""
+    """Returns the number of elements."""
     if isinstance(input_x, Value):
         return concat_and_pad.size_along(input_x, None)
     return input_x.size

@@ -42,7 +42,7 @@ def angle(input: Any) -> Tensor:
 
 
 def view_as_real(input: Any) -> Tensor:
-    """Real and imaginary parts of complex numbers, in a new last axis."""
+    """Returns the real and imaginary parts of complex numbers along a new last axis."""
     if dtype_of(input) not in (None, "complex64", "complex128"):
         raise TypeError(
             f"view_as_real takes complex numbers, but got a Tensor of {dtype_of(input)}"
@@ -51,7 +51,7 @@ def view_as_real(input: Any) -> Tensor:
 
 
 def isreal(input: Any) -> Tensor:
-    """True if the imaginary part is 0."""
+    """Returns True where the imaginary part is 0."""
     return comparisons.equal(imag(input), 0.0)
 
 

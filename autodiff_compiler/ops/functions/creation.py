@@ -76,7 +76,7 @@ def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
 
 
 def one_number(bound: Any) -> Any:
-    """Returns a number, or the only element of a tensor as one."""
+    """Returns a number: the argument, or the only element of a tensor."""
     if not hasattr(bound, "__apply_operator__"):
         return bound
     kind = "int" if "int" in (dtype_of(bound) or "int") else "float"
@@ -103,7 +103,7 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def linspace(start: Any, end: Any, steps: int) -> Tensor:
-    """``steps`` numbers from start to end, both included, in float32."""
+    """Returns ``steps`` numbers from start to end, both included, in float32."""
     return wrap(creation.linspace(start=float(start), stop=float(end), count=int(steps)))
 
 

@@ -60,7 +60,7 @@ def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
 
 
 def _without_repeats(x: Any, term: str) -> tuple[Any, str]:
-    """Returns a letter that stands twice in one operand means its diagonal."""
+    """Takes the diagonal of an operand for each letter that occurs twice in it."""
     for letter in term:
         if term.count(letter) > 1:
             first, second = [k for k, other in enumerate(term) if other == letter][:2]
@@ -71,8 +71,7 @@ def _without_repeats(x: Any, term: str) -> tuple[Any, str]:
 
 
 def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """Returns axes of size 1 that meet a larger one under the same letter go away: they
-    broadcast."""
+    """Drops axes of size 1 whose letter names a larger axis of another operand: they broadcast."""
     large = {
         letter
         for x, term in pairs

@@ -13,22 +13,22 @@ from autodiff_compiler.ops.core.shape_queries import in_dtype
 
 
 def add(input: Any, other: Any) -> Tensor:
-    """input + other."""
+    """Returns input + other."""
     return arithmetic.add(input, other)
 
 
 def sub(input: Any, other: Any) -> Tensor:
-    """input - other."""
+    """Returns input - other."""
     return arithmetic.sub(input, other)
 
 
 def mul(input: Any, other: Any) -> Tensor:
-    """input * other."""
+    """Returns input * other."""
     return arithmetic.mul(input, other)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, then rounded 'floor' or 'trunc' if asked for."""
+    """Returns input / other, then rounded 'floor' or 'trunc' if asked for."""
     if rounding_mode not in ("floor", "trunc", None):
         raise ValueError(f"rounding_mode must be 'floor', 'trunc' or None, not {rounding_mode!r}")
     quotient = arithmetic.div(input, other)
@@ -38,22 +38,22 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
-    """input // other."""
+    """Returns input // other."""
     return arithmetic.floor_div(input, other)
 
 
 def floor_mod(x: Any, y: Any) -> Tensor:
-    """x % y, with the sign of y."""
+    """Returns x % y, with the sign of y."""
     return arithmetic.mod(x, y)
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent."""
+    """Returns input ** exponent."""
     return powers.pow(input, exponent)
 
 
 def neg(input: Any) -> Tensor:
-    """-input."""
+    """Returns -input."""
     return arithmetic.neg(input)
 
 
@@ -63,7 +63,7 @@ def abs(input: Any) -> Tensor:
 
 
 def square(input: Any) -> Tensor:
-    """input * input."""
+    """Returns input * input."""
     return arithmetic.square(input)
 
 
@@ -73,22 +73,22 @@ def sqrt(x: Any) -> Tensor:
 
 
 def rsqrt(input: Any) -> Tensor:
-    """1 / sqrt(input)."""
+    """Returns 1 / sqrt(input)."""
     return arithmetic.rsqrt(input)
 
 
 def reciprocal(input: Any) -> Tensor:
-    """1 / input."""
+    """Returns 1 / input."""
     return arithmetic.reciprocal(input)
 
 
 def exp(input: Any) -> Tensor:
-    """e to the input."""
+    """Returns e to the input."""
     return arithmetic.exp(input)
 
 
 def expm1(input: Any) -> Tensor:
-    """exp(input) - 1."""
+    """Returns exp(input) - 1."""
     return arithmetic.expm1(input)
 
 
@@ -98,37 +98,37 @@ def log(input: Any) -> Tensor:
 
 
 def log1p(input: Any) -> Tensor:
-    """log(1 + input)."""
+    """Returns log(1 + input)."""
     return arithmetic.log1p(input)
 
 
 def sin(input: Any) -> Tensor:
-    """Sine."""
+    """Returns the sine."""
     return arithmetic.sin(input)
 
 
 def cos(input: Any) -> Tensor:
-    """Cosine."""
+    """Returns the cosine."""
     return arithmetic.cos(input)
 
 
 def tan(input: Any) -> Tensor:
-    """Tangent."""
+    """Returns the tangent."""
     return arithmetic.tan(input)
 
 
 def asin(input: Any) -> Tensor:
-    """Returns inverse sine."""
+    """Returns the inverse sine."""
     return arithmetic.asin(input)
 
 
 def acos(input: Any) -> Tensor:
-    """Returns inverse cosine."""
+    """Returns the inverse cosine."""
     return arithmetic.acos(input)
 
 
 def atan(input: Any) -> Tensor:
-    """Returns inverse tangent."""
+    """Returns the inverse tangent."""
     return arithmetic.atan(input)
 
 
@@ -138,47 +138,48 @@ def atan2(input: Any, other: Any) -> Tensor:
 
 
 def sinh(input: Any) -> Tensor:
-    """Returns hyperbolic sine."""
+    """Returns the hyperbolic sine."""
     return arithmetic.sinh(input)
 
 
 def cosh(input: Any) -> Tensor:
-    """Returns hyperbolic cosine."""
+    """Returns the hyperbolic cosine."""
     return arithmetic.cosh(input)
 
 
 def tanh(input: Any) -> Tensor:
-    """Returns hyperbolic tangent."""
+    """Returns the hyperbolic tangent."""
     return arithmetic.tanh(input)
 
 
 def asinh(input: Any) -> Tensor:
-    """Returns inverse hyperbolic sine."""
+    """Returns the inverse hyperbolic sine."""
     return arithmetic.asinh(input)
 
 
 def acosh(input: Any) -> Tensor:
-    """Returns inverse hyperbolic cosine."""
+    """Returns the inverse hyperbolic cosine."""
     return arithmetic.acosh(input)
 
 
 def atanh(input: Any) -> Tensor:
-    """Returns inverse hyperbolic tangent."""
+    """Returns the inverse hyperbolic tangent."""
     return arithmetic.atanh(input)
 
 
 def sigmoid(input: Any) -> Tensor:
-    """1 / (1 + exp(-input))."""
+    """Returns 1 / (1 + exp(-input))."""
     return arithmetic.sigmoid(input)
 
 
 def relu(input: Any) -> Tensor:
-    """max(input, 0)."""
+    """Returns max(input, 0)."""
     return arithmetic.relu(input)
 
 
 def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
-    """log(1 + exp(beta * input)) / beta; the input where beta * input is above the threshold.
+    """Returns log(1 + exp(beta * input)) / beta; the input where beta * input is above the
+    threshold.
 
     From a threshold of 20 on the two are the same to 2e-9, and the first is taken everywhere.
     """
@@ -189,29 +190,29 @@ def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
 
 
 def sign(input: Any) -> Tensor:
-    """-1, 0 or 1."""
+    """Returns the sign: -1, 0 or 1."""
     return arithmetic.sign(input)
 
 
 def floor(input: Any) -> Tensor:
-    """Returns rounded down."""
+    """Rounds down."""
     return arithmetic.floor(input)
 
 
 def ceil(input: Any) -> Tensor:
-    """Returns rounded up."""
+    """Rounds up."""
     return arithmetic.ceil(input)
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """Returns rounded to the nearest; halves go to the even neighbour."""
+    """Rounds to the nearest integer; halves go to the even neighbour."""
     if decimals:
         return arithmetic.round(input * 10.0**decimals) / 10.0**decimals
     return arithmetic.round(input)
 
 
 def trunc(input: Any) -> Tensor:
-    """Without the fraction."""
+    """Rounds towards 0."""
     return arithmetic.trunc(input)
 
 
@@ -226,17 +227,17 @@ def minimum(input: Any, other: Any) -> Tensor:
 
 
 def where(condition: Any, input: Any, other: Any) -> Tensor:
-    """input where the condition holds, else other."""
+    """Returns input where the condition holds, else other."""
     return arithmetic.where(condition, input, other)
 
 
 def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
-    """value where the mask holds, else input_x."""
+    """Returns value where the mask holds, else input_x."""
     return arithmetic.where(mask, value, input_x)
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
-    """Limited to [min, max]; at a bound the gradient goes to the input."""
+    """Limits the input to [min, max]; at a bound the gradient goes to the input."""
     if min is None and max is None:
         raise ValueError("At least one of 'min' or 'max' must not be None.")
     if max is None:
@@ -247,7 +248,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Limited to [min, max] by a maximum and a minimum: at a bound the gradient is halved."""
+    """Limits the input to [min, max] by a maximum and a minimum: at a bound the gradient is
+    halved."""
     if isinstance(x, (tuple, list)):
         return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
     if clip_value_min is None and clip_value_max is None:
@@ -257,92 +259,92 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
 
 
 def equal(input: Any, other: Any) -> Tensor:
-    """input == other."""
+    """Returns input == other."""
     return comparisons.equal(input, other)
 
 
 def not_equal(input: Any, other: Any) -> Tensor:
-    """input != other."""
+    """Returns input != other."""
     return comparisons.not_equal(input, other)
 
 
 def less(input: Any, other: Any) -> Tensor:
-    """input < other."""
+    """Returns input < other."""
     return comparisons.less(input, other)
 
 
 def less_equal(input: Any, other: Any) -> Tensor:
-    """input <= other."""
+    """Returns input <= other."""
     return comparisons.less_equal(input, other)
 
 
 def greater(input: Any, other: Any) -> Tensor:
-    """input > other."""
+    """Returns input > other."""
     return comparisons.greater(input, other)
 
 
 def greater_equal(input: Any, other: Any) -> Tensor:
-    """input >= other."""
+    """Returns input >= other."""
     return comparisons.greater_equal(input, other)
 
 
 def logical_and(input: Any, other: Any) -> Tensor:
-    """Both nonzero."""
+    """Returns True where both are nonzero."""
     return comparisons.logical_and(input, other)
 
 
 def logical_or(input: Any, other: Any) -> Tensor:
-    """At least one nonzero."""
+    """Returns True where at least one is nonzero."""
     return comparisons.logical_or(input, other)
 
 
 def logical_xor(input: Any, other: Any) -> Tensor:
-    """Exactly one nonzero."""
+    """Returns True where exactly one is nonzero."""
     return comparisons.logical_xor(input, other)
 
 
 def logical_not(input: Any) -> Tensor:
-    """Zero."""
+    """Returns True where the input is zero."""
     return comparisons.logical_not(input)
 
 
 def isnan(input: Any) -> Tensor:
-    """Not a number."""
+    """Returns True where the input is not a number."""
     return comparisons.isnan(input)
 
 
 def isinf(input: Any) -> Tensor:
-    """Infinite."""
+    """Returns True where the input is infinite."""
     return comparisons.isinf(input)
 
 
 def isfinite(input: Any) -> Tensor:
-    """Neither infinite nor NaN."""
+    """Returns True where the input is neither infinite nor NaN."""
     return comparisons.isfinite(input)
 
 
 def bitwise_and(input: Any, other: Any) -> Tensor:
-    """input & other."""
+    """Returns input & other."""
     return arithmetic.bit_and(input, other)
 
 
 def bitwise_or(input: Any, other: Any) -> Tensor:
-    """input | other."""
+    """Returns input | other."""
     return arithmetic.bit_or(input, other)
 
 
 def bitwise_xor(input: Any, other: Any) -> Tensor:
-    """input ^ other."""
+    """Returns input ^ other."""
     return arithmetic.bit_xor(input, other)
 
 
 def cast(input: Any, dtype: Any) -> Tensor:
-    """input in another dtype."""
+    """Returns input in another dtype."""
     return in_dtype(input, dtype)
 
 
 def deepcopy(input_x: Any) -> Tensor:
-    """Returns a copy in memory of its own."""
+    """Returns a copy."""
     return structure.copy(input_x)
 
 
@@ -365,7 +367,7 @@ eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_eq
 
 
 def remainder(input: Any, other: Any) -> Tensor:
-    """input % other, with the sign of other."""
+    """Returns input % other, with the sign of other."""
     return arithmetic.mod(input, other)
 
 

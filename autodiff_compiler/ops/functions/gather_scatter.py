@@ -32,13 +32,14 @@ _slice = slice
 
 
 def item_at(x: Any, index: Any) -> Any:
-    """``x[index]`` for ints, slices, None, Ellipsis, and tensors or run-time ints among them."""
+    """Returns ``x[index]`` for ints, slices, None, Ellipsis, and tensors or run-time ints among
+    them."""
     items, rest = encode(index)
     return indexing.index(x, *rest, index=items)
 
 
 def encode(index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Returns a subscript as the records want it: the pattern, and its run-time operands."""
+    """Returns a subscript as operators take it: the pattern, and its run-time operands."""
     rest: list[Any] = []
 
     def code(part: Any) -> Any:
@@ -73,25 +74,25 @@ def index_select(input: Any, axis: int, index: Any) -> Tensor:
 def index_add(
     x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
 ) -> Tensor:
-    """x with the items of y added along an axis; a position named twice gets both."""
+    """Returns x with the items of y added along an axis; a position named twice gets both."""
     place = (*(FULL,) * _axis(x, axis, "index_add"), ("op", 0))
     return indexing.add_at(x, y, indices, index=place)
 
 
 def index_fill(x: Any, axis: int, index: Any, value: Any) -> Tensor:
-    """x with one number written along an axis at the given positions."""
+    """Returns x with one number written along an axis at the given positions."""
     items, rest = encode(along_axis(_axis(x, axis, "index_fill"), index))
     return indexing.set_item(x, value, *rest, index=items)
 
 
 def narrow(input: Any, axis: int, start: Any, length: Any) -> Tensor:
-    """``length`` items along an axis, from ``start``."""
+    """Returns ``length`` items along an axis, from ``start``."""
     part = _slice(start, start + length)
     return item_at(input, along_axis(_axis(input, axis, "narrow"), part))
 
 
 def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
-    """input with one item along an axis replaced."""
+    """Returns input with one item along an axis replaced."""
     items, rest = encode(along_axis(_axis(input, axis, "select_scatter"), index))
     return indexing.set_item(input, src, *rest, index=items)
 
@@ -99,7 +100,7 @@ def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
 def slice_scatter(
     input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
-    """input with a slice along an axis replaced."""
+    """Returns input with a slice along an axis replaced."""
     part = _slice(start, end, None if step == 1 else step)
     items, rest = encode(along_axis(_axis(input, axis, "slice_scatter"), part))
     return indexing.set_item(input, src, *rest, index=items)
@@ -129,7 +130,7 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Tensor:
-    """``input_x[begin:end:strides]`` for each axis; bit k of a mask speaks of axis k."""
+    """Returns ``input_x[begin:end:strides]`` for each axis; bit k of a mask speaks of axis k."""
     index: list[Any] = []
     for k, (low, high, step) in enumerate(zip(*map(_numbers, (begin, end, strides)))):
         bit = 1 << k
@@ -174,30 +175,31 @@ def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
 
 
 def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """input_x with the updates written at positions; of two for one position the last stays."""
+    """Returns input_x with the updates written at positions; of two for one position the last
+    stays."""
     columns, index = _coordinates(indices, "tensor_scatter_update")
     return indexing.set_item(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """input_x with the updates added at positions."""
+    """Returns input_x with the updates added at positions."""
     columns, index = _coordinates(indices, "tensor_scatter_add")
     return indexing.add_at(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """input_x with the updates subtracted at positions."""
+    """Returns input_x with the updates subtracted at positions."""
     return tensor_scatter_add(input_x, indices, -updates)
 
 
 def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """input_x multiplied by the updates at positions."""
+    """Returns input_x multiplied by the updates at positions."""
     columns, index = _coordinates(indices, "tensor_scatter_mul")
     return scatter_reduce.multiply_at(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """input_x divided by the updates at positions."""
+    """Returns input_x divided by the updates at positions."""
     return input_x / tensor_scatter_mul(creation.ones_like(input_x), indices, updates)
 
 
@@ -217,7 +219,7 @@ def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
 
 
 def _elements(indices: Any, axis: int, what: str) -> tuple[list[Any], tuple[Any, ...]]:
-    """Returns the index that names, for each place of ``indices``, the same place but for one
+    """Returns the index of each place of ``indices``, with the entry of ``indices`` along one
     axis."""
     rank = known_rank(indices, what)
     sizes = arrays.shape(indices)
@@ -233,7 +235,8 @@ def _elements(indices: Any, axis: int, what: str) -> tuple[list[Any], tuple[Any,
 def tensor_scatter_elements(
     input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none"
 ) -> Tensor:
-    """input_x with each update written (or added) where ``indices`` points along an axis."""
+    """Returns input_x with each update written (or added) where ``indices`` points along an
+    axis."""
     axis = _axis(indices, axis, "tensor_scatter_elements")
     columns, index = _elements(indices, axis, "tensor_scatter_elements")
     if reduction == "add":
@@ -244,17 +247,17 @@ def tensor_scatter_elements(
 
 
 def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """input with the elements of src written where ``index`` points along an axis."""
+    """Returns input with the elements of src written where ``index`` points along an axis."""
     return tensor_scatter_elements(input, index, _cut(src, index), axis)
 
 
 def scatter_add_elements(input: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """input with the elements of src added where ``index`` points along an axis."""
+    """Returns input with the elements of src added where ``index`` points along an axis."""
     return tensor_scatter_elements(input, index, _cut(src, index), axis, "add")
 
 
 def _cut(src: Any, index: Any) -> Any:
-    """As much of src as there are positions."""
+    """Returns the part of src that has positions."""
     have, want = shape_of(src), shape_of(index)
     if not have or want is None or have == want and None not in have:
         return src
@@ -262,7 +265,7 @@ def _cut(src: Any, index: Any) -> Any:
 
 
 def gather_d(x: Any, dim: int, index: Any) -> Tensor:
-    """As ``gather_elements``."""
+    """Equivalent to ``gather_elements``."""
     return arrays.gather_elements(x, dim, index)
 
 
@@ -270,8 +273,7 @@ def gather_d(x: Any, dim: int, index: Any) -> Tensor:
 
 
 def _segments(input_x: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:
-    """Returns positions and shape of the segments, with one more at the end for what is to be
-    ignored."""
+    """Returns positions and shape of the segments, with one more at the end for ignored items."""
     tail = arrays.shape(input_x)[known_rank(segment_ids, "a sum over segments") :]
     return elementwise.maximum(segment_ids, -1), (num_segments + 1, *tail)
 
@@ -296,7 +298,7 @@ def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> 
 
 
 def _bound(input_x: Any, side: str) -> Any:
-    """Returns the end of what the dtype of a tensor can hold."""
+    """Returns the smallest or the largest number of a tensor's dtype."""
     name = dtype_of(input_x) or "float32"
     info = np.finfo(name) if "float" in name else np.iinfo(name)
     return getattr(info, side).item() if "float" in name else getattr(info, side)

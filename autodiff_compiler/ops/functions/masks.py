@@ -48,7 +48,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
-    """input with the first elements of source, one after another, where the mask holds."""
+    """Returns input with the first elements of source, one after another, where the mask holds."""
     input, mask = _together(input, mask)
     count = scalar_conversion.to_number(reductions.sum(mask), kind="int")
     first = gather_scatter.item_at(arrays.ravel(source), slice(None, count))
@@ -58,7 +58,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
 def one_hot(
     indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
 ) -> Tensor:
-    """on_value at each index along a new axis of size ``depth``, else off_value.
+    """Returns on_value at each index along a new axis of size ``depth``, else off_value.
 
     An index outside of the range is nowhere on. Plain numbers give int64, or float32.
     """
@@ -74,15 +74,14 @@ def one_hot(
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None) -> Tensor:
-    """For each length a row of bools: that many True, then False, ``maxlen`` in all."""
+    """Returns a row of ``maxlen`` bools for each length: that many True, then False."""
     if maxlen is None:
         maxlen = scalar_conversion.to_number(reductions.max(lengths)[0], kind="int")
     return comparisons.less(creation.arange(maxlen), arrays.expand_dims(lengths, -1))
 
 
 def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
-    """Returns numbers for NaN (0 by default) and the infinities (the ends of the dtype by
-    default)."""
+    """Replaces NaN (by default by 0) and the infinities (by default by the ends of the dtype)."""
     ends = np.finfo(dtype_of(input) or "float32")
     high = ends.max.item() if posinf is None else posinf
     low = ends.min.item() if neginf is None else neginf
@@ -92,25 +91,25 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
 
 
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Returns the sum over ``axis`` of all that is not NaN."""
+    """Returns the sum over ``axis`` of all elements that are not NaN."""
     numbers_only = arithmetic.where(comparisons.isnan(input), 0.0, input)
     return reductions.sum(numbers_only, axis, keepdims, dtype=dtype)
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Returns the mean over ``axis`` of all that is not NaN."""
+    """Returns the mean over ``axis`` of all elements that are not NaN."""
     known = comparisons.logical_not(comparisons.isnan(input))
     count = in_dtype(reductions.sum(known, axis, keepdims), dtype_of(input))
     return in_dtype(nansum(input, axis, keepdims) / count, dtype)
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Tensor:
-    """Returns the number of elements over ``axis`` are not zero."""
+    """Returns the number of nonzero elements over ``axis``."""
     return in_dtype(reductions.sum(comparisons.not_equal(x, 0), axis, keep_dims), dtype)
 
 
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 below zero, 1 above zero, ``values`` at zero."""
+    """Returns 0 below zero, 1 above zero, ``values`` at zero."""
     step = in_dtype(comparisons.greater(input, 0), dtype_of(input))
     return arithmetic.where(comparisons.equal(input, 0), values, step)
 
@@ -145,7 +144,7 @@ def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0)
 
 
 def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Tensor:
-    """input with a number at the positions whose coordinates are all equal."""
+    """Returns input with a number at the positions whose coordinates are all equal."""
     dims = known_sizes(input, "fill_diagonal")
     if wrap and len(dims) == 2 and dims[0] > dims[1] + 1:
         raise ShapeError("fill_diagonal with wrap=True on a tall matrix is not supported")

@@ -30,23 +30,23 @@ def _times(factor: Any, x: Any) -> Any:
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2."""
+    """Returns beta * input + alpha * mat1 @ mat2."""
     return _times(beta, input) + _times(alpha, arrays.matmul(mat1, mat2))
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
+    """Returns beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
     return addmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * the sum of the products of two stacks of matrices."""
+    """Returns beta * input + alpha * the sum of the products of two stacks of matrices."""
     product = reductions.sum(arrays.matmul(batch1, batch2), 0)
     return _times(beta, input) + _times(alpha, product)
 
 
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * x + alpha * the outer product of two vectors. None stands for 1."""
+    """Returns beta * x + alpha * the outer product of two vectors. None stands for 1."""
     product = _times(1 if alpha is None else alpha, arrays.outer(vec1, vec2))
     return _times(1 if beta is None else beta, x) + product
 
@@ -127,7 +127,7 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with the rows of x on diagonal number k and ``padding_value`` elsewhere.
+    """Returns matrices with the rows of x on diagonal k and ``padding_value`` elsewhere.
 
     Without ``num_rows`` and ``num_cols`` they are square, with one of the two as small as possible.
     """
@@ -183,7 +183,7 @@ def logdet(input: Any) -> Tensor:
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
-    """X with matrix @ X = rhs, or with the transposed matrix."""
+    """Solves matrix @ X = rhs for X, or with the transposed matrix."""
     return matrix_functions.solve(structure.swap_last_axes(matrix) if adjoint else matrix, rhs)
 
 
@@ -208,7 +208,7 @@ def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
-    """X with A @ X = input, where input2 is the Cholesky factor of A."""
+    """Solves A @ X = input for X, where input2 is the Cholesky factor of A."""
     factor = rearrange.triu(input2, offset=0) if upper else rearrange.tril(input2, offset=0)
     turned = structure.swap_last_axes(factor)
     lower, higher = (turned, factor) if upper else (factor, turned)
@@ -227,7 +227,7 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
 
 
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """(s, u, v) with input = u @ diag(s) @ v.T for each matrix; without vectors s alone."""
+    """Returns (s, u, v) with input = u @ diag(s) @ v.T for each matrix; without vectors s alone."""
     values = svd_records.singular_values(input)
     if not compute_uv:
         return values
@@ -241,7 +241,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
 
 @apart
 def matrix_power(input: Any, n: int) -> Tensor:
-    """Returns each matrix multiplied by itself, n in all; for a negative n its inverse so."""
+    """Returns power n of each matrix; for a negative n, of its inverse."""
     if n < 0:
         return matrix_power(inverse(input), -n)
     if n == 0:

@@ -47,7 +47,7 @@ def generator_of(seed: Any) -> Any:
 
 
 def drawn(family: str, shape: Any, seed: Any = None, dtype: Any = None) -> Any:
-    """Returns standard draws in a shape; see the record ``draw``."""
+    """Returns standard draws in a shape; see the operator ``draw``."""
     known, operands = shape_and_operands(shape)
     name = "float32" if dtype is None else to_numpy_name(dtype)
     if "float" not in name:
@@ -62,7 +62,7 @@ def drawn_like(family: str, x: Any, seed: Any, dtype: Any = None) -> Any:
 
 
 def _stretched(shape: Any, *others: Any) -> Any:
-    """``shape`` and the shapes of ``others`` broadcast together, where all of that is known."""
+    """Returns ``shape`` broadcast with the shapes of ``others``, where all of them are known."""
     known, operands = shape_and_operands(shape)
     shapes: list[Shape] = [known, *(shape_of(other) for other in others)]
     if operands or any(s is None or not all(isinstance(d, int) for d in s) for s in shapes):
@@ -111,7 +111,7 @@ def rand(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
 
 
 def rand_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
-    """As ``rand``, in the shape of input."""
+    """Returns evenly distributed numbers from 0 up to and without 1, in the shape of input."""
     return drawn_like("uniform", input, seed, dtype)
 
 
@@ -121,7 +121,7 @@ def randn(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
 
 
 def randn_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
-    """As ``randn``, in the shape of input."""
+    """Returns normally distributed numbers of mean 0 and deviation 1, in the shape of input."""
     return drawn_like("normal", input, seed, dtype)
 
 
@@ -137,7 +137,8 @@ def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = No
 
 
 def randint_like(input: Any, low: Any, high: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
-    """As ``randint``, in the shape of input, and in its dtype unless one is given."""
+    """Returns ints as ``randint`` does, in the shape of input, and in its dtype unless one is
+    given."""
     return randint(low, high, arrays.shape(input), seed, dtype=dtype or dtype_of(input))
 
 
@@ -197,12 +198,14 @@ def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any =
 
 
 def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Tensor:
-    """Gamma variates of the shape alpha and the rate beta: those of rate 1, divided by beta."""
+    """Returns gamma variates of the shape alpha and the rate beta: those of rate 1, divided by
+    beta."""
     return _gamma(_stretched(shape, alpha, beta), alpha, seed) / beta
 
 
 def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Tensor:
-    """Gamma variates of rate 1, a block of the shape for each alpha: ``shape + alpha.shape``."""
+    """Returns gamma variates of rate 1, a block of the shape for each alpha: ``shape +
+    alpha.shape``."""
     return _gamma((*_sizes(shape), *arrays.shape(alpha)), alpha, seed)
 
 

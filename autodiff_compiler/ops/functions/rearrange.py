@@ -48,7 +48,7 @@ def tile(input: Any, dims: Any) -> Tensor:
 
 
 def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Returns each element along an axis (None: of all in one row) so many times in a row."""
+    """Repeats each element along an axis (None: of all in one row)."""
     if axis is None:
         input, axis = arrays.ravel(input), 0
     axis = axis_of(axis, known_rank(input, "repeat_interleave"))
@@ -88,8 +88,7 @@ def flipud(input: Any) -> Tensor:
 
 
 def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
-    """Returns the plane of two axes turned by k quarters, from the first axis towards the
-    second."""
+    """Rotates the plane of two axes by k quarters, from the first axis towards the second."""
     first, second = dims
     if k % 4 == 0:
         return input
@@ -100,7 +99,7 @@ def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Returns axes at other places, the others in their order."""
+    """Moves axes to other places; the others stay in their order."""
     rank = known_rank(x, "moveaxis")
     source = [axis_of(axis, rank) for axis in _ints(source)]
     destination = [axis_of(axis, rank) for axis in _ints(destination)]
@@ -116,7 +115,8 @@ _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap", "symmet
 
 
 def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """Elements added before and after the last axes: ``padding`` holds a pair for each, last first.
+    """Adds elements before and after the last axes; ``padding`` holds a pair for each, last axis
+    first.
 
     mode is 'constant' (value, 0 by default), 'reflect', 'replicate' or 'circular'. With 'constant'
     a negative width cuts off.
@@ -139,13 +139,15 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
 
 
 def mirror(x: Any, widths: Any, mode: str) -> Any:
-    """Returns copies of its own elements before and after each axis: a pair for each, in order."""
+    """Pads each axis with copies of the tensor's own elements; ``widths`` holds a pair for each
+    axis."""
     return rearrange.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
 @apart
 def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
-    """Returns a pair (before, after) for each axis, in order; a negative width cuts off."""
+    """Returns the widths as a pair (before, after) for each axis, in order; a negative width
+    crops."""
     if any(min(pair) < 0 for pair in paddings):
         cuts = ((max(-low, 0) or None, min(high, 0) or None) for low, high in paddings)
         x = indexing.index(x, index=tuple(("slice", *cut, None) for cut in cuts))
@@ -168,8 +170,7 @@ def triu(input: Any, diagonal: int = 0) -> Tensor:
 
 
 def matrix_band_part(x: Any, lower: int, upper: int) -> Tensor:
-    """Returns each matrix with so many diagonals below and above the main one (negative: all of
-    them)."""
+    """Keeps ``lower`` diagonals below and ``upper`` above the main one (negative: all of them)."""
     x = x if upper < 0 else rearrange.tril(x, offset=int(upper))
     return x if lower < 0 else rearrange.triu(x, offset=-int(lower))
 
@@ -198,7 +199,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, in the plane of two new axes, with the rows of the input on a diagonal."""
+    """Returns matrices, in the plane of two new axes, with the rows of the input on a diagonal."""
     rank = known_rank(input, "diag_embed") + 1
     sizes = arrays.shape(input)
     side = sizes[-1] + abs(offset)
@@ -208,7 +209,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def moveaxis_if_needed(x: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any:
-    """As ``moveaxis``, and nothing at all where every axis is at its place."""
+    """Moves axes; returns the input itself where every axis is at its place."""
     return x if source == destination else moveaxis(x, source, destination)
 
 
@@ -240,12 +241,12 @@ def block_diag(*inputs: Any) -> Tensor:
 
 
 def atleast_1d(inputs: Any) -> Any:
-    """With at least one axis; containers item by item."""
+    """Returns the input with at least one axis; containers item by item."""
     return _at_least(inputs, 1)
 
 
 def atleast_2d(inputs: Any) -> Any:
-    """With at least two axes, new ones in front; containers item by item."""
+    """Returns the input with at least two axes, new ones in front; containers item by item."""
     return _at_least(inputs, 2)
 
 
@@ -257,7 +258,7 @@ def _at_least(x: Any, rank: int) -> Any:
 
 
 def atleast_3d(inputs: Any) -> Any:
-    """With at least three axes: a row becomes (1, n, 1), a matrix (m, n, 1); item by item."""
+    """Returns the input with at least three axes: a row becomes (1, n, 1), a matrix (m, n, 1)."""
     if isinstance(inputs, (tuple, list)):
         return tuple(atleast_3d(item) for item in inputs)
     rank = known_rank(inputs, "atleast_3d")
@@ -267,24 +268,24 @@ def atleast_3d(inputs: Any) -> Any:
 
 @also(tensors="inputs")
 def vstack(inputs: Sequence[Any]) -> Tensor:
-    """One below the other."""
+    """Joins tensors one below the other: along the first axis."""
     return arrays.concat([atleast_2d(x) for x in inputs], 0)
 
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
-    """Side by side: along the second axis, or the only one."""
+    """Joins tensors side by side: along the second axis, or the only one."""
     tensors = [atleast_1d(x) for x in tensors]
     return arrays.concat(tensors, 0 if rank_of(tensors[0]) == 1 else 1)
 
 
 @also(tensors="inputs")
 def dstack(inputs: Sequence[Any]) -> Tensor:
-    """One behind the other: along the third axis."""
+    """Joins tensors one behind the other: along the third axis."""
     return arrays.concat([atleast_3d(x) for x in inputs], 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Returns rows become columns, side by side."""
+    """Joins tensors side by side; rows become columns."""
     ranks = [known_rank(x, "column_stack") for x in tensors]
     columns = [x if rank > 1 else arrays.reshape(x, (-1, 1)) for x, rank in zip(tensors, ranks)]
     return arrays.concat(columns, 1)
@@ -294,7 +295,8 @@ row_stack = vstack
 
 
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """So many pieces, the first ones longer by one, or pieces that end at the given positions."""
+    """Splits a tensor into a number of pieces, the first ones longer by one, or at given
+    positions."""
     axis = axis_of(axis, known_rank(input, "tensor_split"))
     if isinstance(indices_or_sections, int):
         shape = shape_of(input)
@@ -316,23 +318,22 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
 
 
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Returns pieces along the second axis, or the only one."""
+    """Splits a tensor along the second axis, or the only one."""
     return tensor_split(input, indices_or_sections, 0 if rank_of(input) == 1 else 1)
 
 
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Returns pieces along the first axis."""
+    """Splits a tensor along the first axis."""
     return tensor_split(input, indices_or_sections, 0)
 
 
 def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Returns pieces along the third axis."""
+    """Splits a tensor along the third axis."""
     return tensor_split(input, indices_or_sections, 2)
 
 
 def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Returns each row stretched over the grid that all of them span; 'xy' has the first two
-    swapped."""
+    """Broadcasts each row over the grid that all of them span; 'xy' swaps the first two axes."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
     places = list(range(len(inputs)))

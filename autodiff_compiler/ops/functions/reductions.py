@@ -82,12 +82,12 @@ def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """True if every element over ``axis`` is nonzero."""
+    """Returns True where every element over ``axis`` is nonzero."""
     return reduce.all(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
 
 
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """True if some element over ``axis`` is nonzero."""
+    """Returns True where some element over ``axis`` is nonzero."""
     return reduce.any(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
 
 
@@ -105,17 +105,17 @@ def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> 
 
 @also(dim="axis", keepdim="keep_dims")
 def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Tensor:
-    """log(sum(exp(input))) over ``axis``."""
+    """Returns log(sum(exp(input))) over ``axis``."""
     return reduce.logsumexp(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
 
 
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """exp(input) / sum(exp(input)) along an axis."""
+    """Returns exp(input) / sum(exp(input)) along an axis."""
     return axis_functions.softmax(in_dtype(input, dtype), axis=axis_of(axis, rank_of(input)))
 
 
 def log_softmax(logits: Any, axis: int = -1) -> Tensor:
-    """log(softmax(logits)) along an axis."""
+    """Returns log(softmax(logits)) along an axis."""
     return axis_functions.log_softmax(logits, axis=axis_of(axis, rank_of(logits)))
 
 
@@ -128,44 +128,44 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
 
 @apart
 def flip(input: Any, dims: Any) -> Tensor:
-    """Returns the elements in reverse order along ``dims``; as they are if there is none."""
+    """Reverses the elements along ``dims``; without axes there is nothing to reverse."""
     if isinstance(dims, (tuple, list)) and not dims:
         return input
     return concat_and_pad.flip(input, axes=axes_of(dims, input))
 
 
 def reduce_sum(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``sum``."""
+    """Equivalent to ``sum``."""
     return sum(x, axis, keep_dims)
 
 
 def reduce_mean(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``mean``."""
+    """Equivalent to ``mean``."""
     return mean(x, axis, keep_dims)
 
 
 def reduce_max(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``amax``."""
+    """Equivalent to ``amax``."""
     return amax(x, axis, keep_dims)
 
 
 def reduce_min(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``amin``."""
+    """Equivalent to ``amin``."""
     return amin(x, axis, keep_dims)
 
 
 def reduce_prod(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``prod``."""
+    """Equivalent to ``prod``."""
     return prod(x, axis, keep_dims)
 
 
 def reduce_all(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``all``."""
+    """Equivalent to ``all``."""
     return all(x, axis, keep_dims)
 
 
 def reduce_any(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """As ``any``."""
+    """Equivalent to ``any``."""
     return any(x, axis, keep_dims)
 
 

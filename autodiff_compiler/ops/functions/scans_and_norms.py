@@ -34,7 +34,7 @@ def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor:
 
 
 def shifted(x: Any, axis: int) -> Any:
-    """One before the first element along an axis, the last dropped."""
+    """Shifts the elements by one along an axis: a one comes first, the last is dropped."""
     axis = axis_of(axis, known_rank(x, "an exclusive product"))
     widths = tuple((int(axis == other), 0) for other in range(known_rank(x, "pad")))
     kept = indexing.index(x, index=(*(FULL,) * axis, ("slice", None, -1, None)))
@@ -42,7 +42,7 @@ def shifted(x: Any, axis: int) -> Any:
 
 
 def logcumsumexp(input: Any, axis: int) -> Tensor:
-    """log(cumsum(exp(input))) along an axis."""
+    """Returns log(cumsum(exp(input))) along an axis."""
     return scans.logcumsumexp(input, axis=axis_of(axis, rank_of(input)))
 
 
@@ -73,8 +73,7 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
 
 
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """Returns the medians of what is not NaN along an axis, the lower of two, and their
-    positions."""
+    """Returns the medians of elements that are not NaN along an axis, and their positions."""
     axis = axis_of(axis, known_rank(input, "nanmedian"))
     order = in_dtype(sorting.argsort(input, axis), "int64")  # NaNs come last
     count = reductions.sum(comparisons.logical_not(comparisons.isnan(input)), axis, True)
@@ -135,7 +134,7 @@ def norm(
 
 
 def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
-    """Returns the norm of order p; where all is 0 its slope is 0, below order 1 at each 0."""
+    """Returns the norm of order p. Its slope is 0 where all is 0, and below order 1 at each 0."""
     if p == 2:
         return reduce.norm(x, axes=axes, keepdims=bool(keepdims))
     parts = arithmetic.abs(x)
@@ -146,7 +145,7 @@ def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) 
 
 
 def _guarded(x: Any, power: float, guard: bool) -> Any:
-    """x to a power; with ``guard`` 0 stays 0 with slope 0."""
+    """Returns x to a power; with ``guard`` 0 stays 0, with slope 0."""
     if not guard or power < 0:
         return powers.pow(x, power)
     zero = arithmetic.equal(x, 0.0)
@@ -201,7 +200,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
 
 
 def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:
-    """Returns the p-norm over ``axis``, and at least epsilon, where its slope is 0."""
+    """Returns the p-norm over ``axis``, but at least epsilon; there its slope is 0."""
     even = arithmetic.square(x) if p == 2 else powers.pow(arithmetic.abs(x), p)
     total = reductions.sum(even, axes_of(axis, x), keep_dims)
     total = arithmetic.maximum(total, float(epsilon) ** p)
@@ -209,7 +208,7 @@ def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: flo
 
 
 def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
-    """x / max(norm of x over ``axis``, epsilon)."""
+    """Returns x / max(norm of x over ``axis``, epsilon)."""
     return x / lp_norm(x, axis, 2, True, epsilon)
 
 
@@ -219,8 +218,7 @@ def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
 def clip_by_norm(
     x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Any:
-    """Returns tensors scaled down together so that the norm of all their elements is at most
-    max_norm."""
+    """Scales tensors down together so that the norm of all their elements is at most max_norm."""
     if error_if_nonfinite:
         raise ValueError(
             "error_if_nonfinite=True is not supported in compiled code; check the norm outside"

@@ -80,7 +80,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """Where each value would stand in a sorted row: before its equals, or after (``right``).
+    """Returns the position of each value in a sorted row: before its equals, or after (``right``).
 
     Rows of more than one axis are searched each for the values in the same place.
     """
@@ -94,7 +94,7 @@ def searchsorted(
 
 
 def search_sorted(sorted_sequence: Any, values: Any, dtype: Any, right: bool) -> Any:
-    """As ``searchsorted``, in the dtype given."""
+    """Returns what ``searchsorted`` returns, in the given dtype."""
     return in_dtype(searchsorted(sorted_sequence, values, right=right), dtype)
 
 
@@ -114,8 +114,8 @@ def argwhere(input: Any) -> Tensor:
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
-    """Returns the distinct elements in the order in which they come, and where each element of the
-    input is among them."""
+    """Returns the distinct elements in order of first occurrence, and the position of each input
+    among them."""
     rising = sorting.unique(input)
     first = sorting.first_places(input)  # of each in rising order
     order = sorting.argsort(first, axis=0, descending=False)
@@ -127,7 +127,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def intopk(x1: Any, x2: Any, k: int) -> Tensor:
-    """For each row of x1 whether its element number x2 is among the k largest."""
+    """Returns for each row of x1 whether its element number x2 is among the k largest."""
     chosen = arrays.gather_elements(x1, known_rank(x1, "intopk") - 1, arrays.expand_dims(x2, -1))
     return comparisons.less(reductions.sum(comparisons.greater(x1, chosen), -1), k)
 

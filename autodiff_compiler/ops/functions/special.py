@@ -30,7 +30,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def _tensor_like(x: Any, other: Any) -> Any:
-    """x as a tensor: a number in the shape of ``other``."""
+    """Returns x as a tensor; a number gets the shape of ``other``."""
     return x if _is_tensor(x) else structure.full_like(other, value=float(x))
 
 
@@ -45,7 +45,7 @@ def log10(input: Any) -> Tensor:
 
 
 def exp2(input: Any) -> Tensor:
-    """2 to the input."""
+    """Returns 2 to the input."""
     return powers.pow(2.0, input)
 
 
@@ -55,7 +55,7 @@ def erf(input: Any) -> Tensor:
 
 
 def erfc(input: Any) -> Tensor:
-    """1 - erf(input), exact also where it is small."""
+    """Returns 1 - erf(input), exact also where it is small."""
     return special.erfc(input)
 
 
@@ -70,7 +70,7 @@ def i0(input: Any) -> Tensor:
 
 
 def lgamma(input: Any) -> Tensor:
-    """log(abs(gamma(input)))."""
+    """Returns log(abs(gamma(input)))."""
     return gamma.lgamma(input)
 
 
@@ -98,52 +98,52 @@ def igamma(input: Any, other: Any) -> Tensor:
 
 
 def sinc(input: Any) -> Tensor:
-    """sin(pi * input) / (pi * input), 1 at 0."""
+    """Returns sin(pi * input) / (pi * input), 1 at 0."""
     return special.sinc(input)
 
 
 def hypot(input: Any, other: Any) -> Tensor:
-    """sqrt(input² + other²)."""
+    """Returns sqrt(input² + other²)."""
     return arithmetic.hypot(input, other)
 
 
 def logaddexp(input: Any, other: Any) -> Tensor:
-    """log(exp(input) + exp(other))."""
+    """Returns log(exp(input) + exp(other))."""
     return special.logaddexp(input, other)
 
 
 def logaddexp2(input: Any, other: Any) -> Tensor:
-    """log2(2 ** input + 2 ** other)."""
+    """Returns log2(2 ** input + 2 ** other)."""
     base = math.log(2.0)
     return special.logaddexp(input * base, other * base) / base
 
 
 def logit(input: Any, eps: float | None = None) -> Tensor:
-    """log(input / (1 - input)), of the input limited to [eps, 1 - eps] if given."""
+    """Returns log(input / (1 - input)), of the input limited to [eps, 1 - eps] if given."""
     if eps is not None and eps >= 0:
         input = arithmetic.clip(input, float(eps), 1.0 - eps)
     return arithmetic.log(input / (1.0 - input))
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
-    """input * log(other), and 0 where the input is 0."""
+    """Returns input * log(other), and 0 where the input is 0."""
     return special.xlogy(input, _tensor_like(other, input))
 
 
 def xdivy(x: Any, y: Any) -> Tensor:
-    """x / y, and 0 where both are 0."""
+    """Returns x / y, and 0 where both are 0."""
     both = comparisons.logical_and(comparisons.equal(x, 0.0), comparisons.equal(y, 0.0))
     return arithmetic.where(both, 0.0, x / arithmetic.where(both, 1.0, y))
 
 
 def div_no_nan(x: Any, y: Any) -> Any:
-    """x / y, and 0 where y is 0."""
+    """Returns x / y, and 0 where y is 0."""
     zero = comparisons.equal(y, 0.0)
     return arithmetic.where(zero, 0.0, x / arithmetic.where(zero, 1.0, y))
 
 
 def mul_no_nan(x: Any, y: Any) -> Any:
-    """x * y, and 0 where y is 0, whatever x is."""
+    """Returns x * y, and 0 where y is 0, whatever x is."""
     lost = comparisons.logical_and(
         comparisons.equal(y, 0.0), comparisons.logical_not(comparisons.isfinite(x))
     )
@@ -163,7 +163,7 @@ def fmod(input: Any, other: Any) -> Tensor:
 
 
 def truncate_div(x: Any, y: Any) -> Tensor:
-    """x / y rounded towards 0; whole numbers stay whole."""
+    """Returns x / y rounded towards 0; whole numbers stay whole."""
     if is_integral(x) and (is_integral(y) or isinstance(y, int)):
         return arithmetic.floor_div(x - special.fmod(x, y), y)
     return arithmetic.trunc(x / y)
@@ -180,53 +180,53 @@ def fmin(input: Any, other: Any) -> Tensor:
 
 
 def frac(x: Any) -> Tensor:
-    """x without its whole part."""
+    """Returns x without its whole part."""
     return x - arithmetic.trunc(x)
 
 
 def sgn(input: Any) -> Tensor:
-    """-1, 0 or 1."""
+    """Returns the sign: -1, 0 or 1."""
     return arithmetic.sign(input)
 
 
 def positive(input: Any) -> Tensor:
-    """Returns the input as it is."""
+    """Returns the input itself."""
     return input
 
 
 def deg2rad(x: Any) -> Tensor:
-    """Degrees in radians."""
+    """Converts degrees to radians."""
     return x * (math.pi / 180.0)
 
 
 def rad2deg(x: Any) -> Tensor:
-    """Radians in degrees."""
+    """Converts radians to degrees."""
     return x * (180.0 / math.pi)
 
 
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent in float64."""
+    """Returns input ** exponent in float64."""
     wide = [in_dtype(x, "float64") if _is_tensor(x) else float(x) for x in (input, exponent)]
     return powers.pow(*wide)
 
 
 def ldexp(x: Any, other: Any) -> Tensor:
-    """x * 2 ** other."""
+    """Returns x * 2 ** other."""
     return x * powers.pow(2.0, other)
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
-    """input + weight * (end - input)."""
+    """Returns input + weight * (end - input)."""
     return input + weight * (end - input)
 
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2."""
+    """Returns input + value * tensor1 * tensor2."""
     return input + _times(value, tensor1 * tensor2)
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2."""
+    """Returns input + value * tensor1 / tensor2."""
     return input + _times(value, tensor1 / tensor2)
 
 
@@ -235,7 +235,7 @@ def _times(value: Any, x: Any) -> Any:
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * mat @ vec."""
+    """Returns beta * input + alpha * mat @ vec."""
     return _times(beta, input) + _times(alpha, arrays.matmul(mat, vec))
 
 
@@ -251,7 +251,7 @@ def addn(x: Any) -> Tensor:
 
 
 def squared_difference(x: Any, y: Any) -> Tensor:
-    """(x - y)²."""
+    """Returns (x - y)²."""
     return arithmetic.square(x - y)
 
 
@@ -290,19 +290,19 @@ def _part(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
 def isclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """abs(input - other) <= atol + rtol * abs(other)."""
+    """Returns abs(input - other) <= atol + rtol * abs(other)."""
     return comparisons.isclose(
         input, other, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan)
     )
 
 
 def isposinf(input: Any) -> Tensor:
-    """Plus infinity."""
+    """Returns True where the input is plus infinity."""
     return comparisons.equal(input, math.inf)
 
 
 def isneginf(input: Any) -> Tensor:
-    """Minus infinity."""
+    """Returns True where the input is minus infinity."""
     return comparisons.equal(input, -math.inf)
 
 
@@ -312,12 +312,12 @@ def is_floating_point(input: Any) -> bool:
 
 
 def bitwise_left_shift(input: Any, other: Any) -> Tensor:
-    """input << other."""
+    """Returns input << other."""
     return arithmetic.shift_left(input, other)
 
 
 def bitwise_right_shift(input: Any, other: Any) -> Tensor:
-    """input >> other."""
+    """Returns input >> other."""
     return arithmetic.shift_right(input, other)
 
 

@@ -48,13 +48,12 @@ def select(self: Any, first: Any, second: Any) -> Tensor:
 
 
 def tile(self: Any, *dims: Any) -> Tensor:
-    """Returns repeated as a whole, so many times along each axis."""
+    """Repeats the tensor as a whole along each axis."""
     return rearrange.tile(self, one_or_many(dims))
 
 
 def repeat(self: Any, *repeats: Any, axis: int | None = None) -> Tensor:
-    """Returns repeated as a whole, so many times along each axis; along one ``axis``, each
-    element."""
+    """Repeats the tensor as a whole along each axis; along one ``axis``, each element."""
     if axis is not None:
         return rearrange.repeat_interleave(self, one_or_many(repeats), axis)
     return rearrange.tile(self, one_or_many(repeats))
@@ -68,7 +67,8 @@ def diag(self: Any, diagonal: int = 0) -> Tensor:
 
 
 def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1) -> Tensor:
-    """``index_add(indices, y, axis)``, or ``index_add(dim, index, source, alpha=1)``."""
+    """Adds values at positions: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source,
+    alpha=1)``."""
     if isinstance(first, int):
         source = third if alpha == 1 else third * alpha
         return gather_scatter.index_add(self, second, source, first)
@@ -76,14 +76,14 @@ def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1)
 
 
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """With values written, or added, where the tensors of positions or bools point."""
+    """Writes or adds values where tensors of positions or bools point."""
     items, rest = gather_scatter.encode(tuple(indices))
     record = indexing.add_at if accumulate else indexing.set_item
     return record(self, values, *rest, index=items)
 
 
 def itemset(self: Any, *args: Any) -> Tensor:
-    """With one element replaced: ``itemset(value)`` of the only one, ``itemset(index, value)``.
+    """Replaces one element: ``itemset(value)`` of the only one, or ``itemset(index, value)``.
 
     An int counts through all elements, row by row.
     """
@@ -118,7 +118,7 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
 
 
 def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
-    """From each place the element of the choice that the int there names."""
+    """Returns for each place the element of the choice that the int there names."""
     if isinstance(choices, (tuple, list)):
         made = (c if hasattr(c, "__apply_operator__") else Tensor(c) for c in choices)
         choices = arrays.stack(tuple(made))
@@ -130,7 +130,7 @@ def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
 
 
 def resize(self: Any, *new_shape: Any) -> Tensor:
-    """In another shape: what is too much at the end is cut off, what is missing is zero."""
+    """Reshapes: elements that are too many are cut off at the end, missing ones are zero."""
     shape = tuple(one_or_many(new_shape))
     size, have = math.prod(shape), math.prod(known_sizes(self, "resize"))
     flat = arrays.ravel(self)
@@ -153,7 +153,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Tensor:
 
 
 def sum_to_size(self: Any, *size: Any) -> Tensor:
-    """Summed over the axes along which a tensor of that size would be stretched to this one."""
+    """Sums over the axes along which a tensor of that size would broadcast to this one."""
     want, have = tuple(one_or_many(size)), shape_of(self) or ()
     lead = len(have) - len(want)
     if lead < 0 or rank_of(self) is None:
@@ -164,12 +164,12 @@ def sum_to_size(self: Any, *size: Any) -> Tensor:
 
 
 def searchsorted(self: Any, v: Any, side: str = "left") -> Tensor:
-    """Where values would stand in this sorted row."""
+    """Returns the positions of values in this sorted row."""
     return in_dtype(sorting.searchsorted(self, v, right=side == "right"), "int32")
 
 
 def fill(self: Any, value: Any) -> Tensor:
-    """Returns one number in this shape."""
+    """Returns a number in this shape."""
     return creation.full_like(self, value)
 
 
@@ -184,7 +184,7 @@ def new_empty(self: Any, size: Any, *, dtype: Any = None) -> Tensor:
 
 
 def reshape_as(self: Any, other: Any) -> Tensor:
-    """In the shape of another."""
+    """Reshapes to the shape of another tensor."""
     return arrays.reshape(self, arrays.shape(other))
 
 

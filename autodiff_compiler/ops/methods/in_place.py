@@ -21,12 +21,12 @@ from autodiff_compiler.ops.methods.table import METHODS
 
 
 def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """``self + alpha * other``."""
+    """Returns ``self + alpha * other``."""
     return self + (other if alpha == 1 else other * alpha)
 
 
 def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """``self - alpha * other``."""
+    """Returns ``self - alpha * other``."""
     return self - (other if alpha == 1 else other * alpha)
 
 
@@ -36,7 +36,7 @@ def zero_(self: Any) -> Any:
 
 
 def fill_(self: Any, value: Any) -> Any:
-    """``value`` everywhere: a number, or a Tensor of one element."""
+    """Returns ``value`` in this shape: a number, or a Tensor of one element."""
     return structure.full_like(self, value=0) + value
 
 
@@ -46,7 +46,7 @@ def copy_(self: Any, src: Any) -> Any:
 
 
 def index_add_(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    """With ``alpha * source`` added to the slices that ``index`` names."""
+    """Adds ``alpha * source`` to the slices that ``index`` names."""
     return METHODS["index_add"](self, dim, index, source, alpha=alpha)
 
 
@@ -70,7 +70,7 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 
 
 def as_before(self: Any, new: Any) -> Any:
-    """What a tensor becomes, in its own dtype and shape."""
+    """Returns the new content of a tensor, cast to its dtype and shape."""
     before, after = shape_of(self), shape_of(new)
     if before is not None and after is not None and before != after:
         raise ShapeError(

@@ -19,7 +19,7 @@ def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
 
 
 def qr(self: Any, some: bool = True) -> tuple[Tensor, Tensor]:
-    """Q with orthonormal columns and R, upper triangular, of which the tensor is the product.
+    """Returns Q with orthonormal columns and the upper triangular R of the product Q @ R.
 
     Of a wide matrix Q is that of its first columns.
     """

@@ -54,7 +54,7 @@ from autodiff_compiler.ops.methods.matrices import MATRIX_METHODS
 def sum(
     self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
 ) -> Tensor:
-    """Returns the sum over ``axis``, begun with ``initial``."""
+    """Returns the sum over ``axis``, plus ``initial``."""
     total = reductions.sum(self, axis, keepdims, dtype=dtype)
     return total if initial is None else total + initial
 
@@ -62,7 +62,8 @@ def sum(
 def _extreme(
     self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, record: Any, of_two: Any
 ) -> Any:
-    """Returns a tie over one axis goes to the first winner, over several it is shared."""
+    """Returns the extreme over axes. A tie over one axis goes to the first winner, else it is
+    shared."""
     if where is not True:
         if initial is None:
             raise ValueError(
@@ -147,7 +148,7 @@ def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Tensor:
 
 
 def reshape(self: Any, *shape: Any) -> Tensor:
-    """In another shape, given as a tuple or as arguments."""
+    """Reshapes to a shape that is given as a tuple or as arguments."""
     return arrays.reshape(self, one_or_many(shape))
 
 
@@ -169,32 +170,32 @@ def flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -
 
 
 def flip(self: Any, *dims: Any) -> Tensor:
-    """In reverse order along axes."""
+    """Reverses the elements along axes."""
     return reductions.flip(self, one_or_many(dims))
 
 
 def expand_as(self: Any, other: Any) -> Tensor:
-    """Stretched to the shape of another."""
+    """Broadcasts to the shape of another tensor."""
     return arrays.broadcast_to(self, arrays.shape(other))
 
 
 def view_as(self: Any, other: Any) -> Tensor:
-    """In the shape of another."""
+    """Reshapes to the shape of another tensor."""
     return arrays.reshape(self, arrays.shape(other))
 
 
 def broadcast_to(self: Any, *shape: Any) -> Tensor:
-    """Stretched to a shape."""
+    """Broadcasts to a shape."""
     return arrays.broadcast_to(self, one_or_many(shape))
 
 
 def astype(self: Any, dtype: Any, copy: bool = True) -> Tensor:
-    """In another dtype, and in memory of its own unless ``copy`` says no."""
+    """Casts to another dtype; copies unless ``copy`` is False."""
     return apart(in_dtype)(self, dtype) if copy else in_dtype(self, dtype)
 
 
 def type_as(self: Any, other: Any) -> Tensor:
-    """In the dtype of another."""
+    """Casts to the dtype of another tensor."""
     return in_dtype(self, dtype_of(other))
 
 
@@ -324,7 +325,7 @@ class _LeftOut:
 
 
 def _names(known: Iterable[str]) -> list[str]:
-    """Those of ``known`` that are not left out."""
+    """Returns the names in ``known`` that are supported."""
     return [name for name in known if not isinstance(vars(Tensor).get(name), _LeftOut)]
 
 

@@ -36,7 +36,8 @@ def dims(x: Any) -> tuple[Any, ...]:
 
 
 def each(given: Any, space: int, what: str) -> tuple[int, ...]:
-    """One int for each dimension of space, from an int or a sequence (its last ``space`` items).
+    """Returns an int for each spatial dimension, from an int or the last ``space`` items of a
+    sequence.
 
     >>> each(2, 2, "stride"), each((1, 1, 2, 3), 2, "stride")
     ((2, 2), (2, 3))
@@ -53,7 +54,7 @@ def each(given: Any, space: int, what: str) -> tuple[int, ...]:
 
 
 def sides(padding: Any, space: int) -> Widths:
-    """(before, after) for each dimension of space.
+    """Returns (before, after) for each spatial dimension.
 
     >>> sides(1, 2), sides((0, 1), 2), sides((0, 1, 2, 3), 2)
     (((1, 1), (1, 1)), ((0, 0), (1, 1)), ((0, 1), (2, 3)))
@@ -68,7 +69,7 @@ def sides(padding: Any, space: int) -> Widths:
 
 
 def centred(total: int) -> tuple[int, int]:
-    """Returns a total of padding split in half; the odd one goes to the end."""
+    """Splits a total of padding in half; an odd one goes to the end."""
     total = max(total, 0)
     return total // 2, total - total // 2
 
@@ -81,7 +82,7 @@ def widths_of(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> Widths:
-    """Returns the padding that a pad mode asks for: 'valid' none, 'same' ceil(size / stride)
+    """Returns the padding of a pad mode: 'valid' has none, 'same' makes ceil(size / stride)
     results."""
     mode = pad_mode.lower()
     if mode == "pad":
@@ -106,7 +107,7 @@ def widths_of(
 
 
 def padded(x: Any, widths: Widths, value: float = 0) -> Any:
-    """x with padding around its last axes."""
+    """Pads x around its last axes."""
     if not any(width for pair in widths for width in pair):
         return x
     lead = known_rank(x, "padding") - len(widths)
@@ -202,14 +203,15 @@ def _convolve(
 
 
 def _called(name: str, x: Any) -> Any:
-    """x, under this name in generated source."""
+    """Returns x under this name in the generated source."""
     if isinstance(x, Value) and not x.has_user_name:
         x.name = name
     return x
 
 
 def _rows(x: Any, groups: int, rows: int) -> Any:
-    """Returns a matrix of so many rows for each group, or one matrix where there is one group."""
+    """Reshapes to a matrix of ``rows`` rows for each group, or to one matrix if there is one
+    group."""
     return arrays.reshape(x, (*((groups,) if groups > 1 else ()), rows, -1))
 
 
@@ -337,8 +339,7 @@ def conv_transpose(
     dilation: Any,
     groups: int,
 ) -> Any:
-    """Returns the transposed convolution: what the layers ``Conv1dTranspose`` and its like
-    compute."""
+    """Returns the transposed convolution, which ``Conv1dTranspose`` and its like compute."""
     space = known_rank(input, "a transposed convolution") - 2
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     size = dims(weight)[2:]
@@ -383,7 +384,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Images from the columns of ``unfold``: what patches have in common is added up."""
+    """Returns images from the columns of ``unfold``; overlapping patches are added."""
     size, sizes = each(kernel_size, 2, "kernel_size"), each(output_size, 2, "output_size")
     stride, dilation = each(stride, 2, "stride"), each(dilation, 2, "dilation")
     widths = sides(padding, 2)
@@ -413,7 +414,7 @@ def col2im(
     padding_value: Any,
     stride: Any,
 ) -> Tensor:
-    """As ``fold``, for columns of shape (N, C, K_h * K_w, number of patches)."""
+    """Returns what ``fold`` returns, for columns of shape (N, C, K_h * K_w, number of patches)."""
     have = dims(input_x)
     columns = arrays.reshape(input_x, (-1, have[1] * have[2], have[3]))
     return fold(columns, output_size, kernel_size, dilation, padding_value, stride)

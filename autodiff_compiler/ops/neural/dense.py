@@ -15,7 +15,7 @@ from autodiff_compiler.ops.neural.normalization import channel_shaped
 
 
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """input @ weight.T + bias over the last axis; a weight of one axis makes one output."""
+    """Returns input @ weight.T + bias over the last axis; a weight of one axis makes one output."""
     if known_rank(weight, "dense") == 2:
         weight = structure.transpose(weight, perm=(1, 0))
     out = arrays.matmul(input, weight)
@@ -28,7 +28,7 @@ def bias_add(input_x: Any, bias: Any) -> Tensor:
 
 
 def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    """For each output o the product input1 @ weight[o] @ input2, and its bias.
+    """Returns input1 @ weight[o] @ input2 plus the bias for each output o.
 
     Shapes: (*, m), (*, n), (outputs, m, n), (outputs,) to (*, outputs).
     """

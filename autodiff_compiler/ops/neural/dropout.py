@@ -27,7 +27,8 @@ from autodiff_compiler.ops.functions.random import drawn, drawn_like, generator_
 
 
 def _kept(x: Any, p: Any, seed: Any, lead: int | None = None) -> Any:
-    """Returns the bools of what is kept: for each element, or for the first ``lead`` axes alike."""
+    """Returns the mask of kept elements: one bool for each, or for each entry of the first ``lead``
+    axes."""
     shape = arrays.shape(x)
     if lead is not None:
         shape = (*shape[:lead], *(1,) * (known_rank(x, "dropout") - lead))
@@ -43,7 +44,7 @@ def _probability(p: Any) -> float:
 
 
 def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple[Any, Any]:
-    """x with parts zeroed, the rest scaled up, and the bools of what is kept."""
+    """Returns x with parts zeroed and the rest scaled up, and the mask of kept elements."""
     p = _probability(p)
     dtype = dtype_of(x)
     if dtype is not None and "float" not in dtype:
@@ -86,7 +87,8 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def dropped_with_mask(x: Any, keep_prob: float, seed: Any = None) -> tuple[Any, Any]:
-    """What the operator class ``Dropout`` gives: the output, and the mask in its dtype."""
+    """Returns the result of the operator class ``Dropout``: the output, and the mask in its
+    dtype."""
     if keep_prob == 1.0:
         return structure.copy(x), structure.full_like(x, value=1)
     out, kept = _dropped(x, round(1.0 - keep_prob, 12), seed)
@@ -94,13 +96,14 @@ def dropped_with_mask(x: Any, keep_prob: float, seed: Any = None) -> tuple[Any, 
 
 
 def channels_with_mask(x: Any, keep_prob: float) -> tuple[Any, Any]:
-    """What ``Dropout2D`` and ``Dropout3D`` give: the output, and the mask as bools."""
+    """Returns the result of ``Dropout2D`` and ``Dropout3D``: the output, and the mask as bools."""
     out, kept = _dropped(x, round(1.0 - keep_prob, 12), None, 2)
     return out, arrays.broadcast_to(kept, arrays.shape(x))
 
 
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
-    """input where it is not below 0, else scaled by a slope drawn evenly from [lower, upper)."""
+    """Returns input where it is not below 0, else scaled by a slope drawn evenly from [lower,
+    upper)."""
     if not lower <= upper:
         raise ValueError(f"rrelu needs lower <= upper, but got {lower} and {upper}")
     slope = drawn_like("uniform", input, None) * (upper - lower) + lower

@@ -50,7 +50,7 @@ def embedding(
 
 
 def _with_value(x: Any, value: Any) -> Any:
-    """``value``, with the gradient of x."""
+    """Returns ``value``, with the gradient of x."""
     return x + arithmetic.stop_gradient(value - x)
 
 

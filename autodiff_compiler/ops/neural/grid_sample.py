@@ -50,7 +50,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Tensor:
 
 
 def _evenly(length: int, align_corners: bool, dtype: Any) -> Any:
-    """``length`` places over [-1, 1]: with both ends, or in the middles of equal pieces."""
+    """Returns ``length`` places in [-1, 1]: with both ends, or the centres of equal pieces."""
     pieces = max(length - 1, 1) if align_corners else length
     return (creation.arange(length, dtype=dtype or "float32") * 2.0 - (length - 1.0)) / pieces
 
@@ -100,7 +100,8 @@ def grid_sample(
 
 
 def _unscaled(x: Any, length: int, align_corners: bool) -> Any:
-    """Places in [-1, 1] as positions, 0 for the first element and length - 1 for the last."""
+    """Converts places in [-1, 1] to positions: 0 for the first element and length - 1 for the
+    last."""
     if align_corners:
         return (x + 1.0) * (0.5 * (length - 1))
     return (x + 1.0) * (0.5 * length) - 0.5
@@ -115,7 +116,7 @@ def _inside(x: Any, length: int, padding_mode: str, align_corners: bool) -> Any:
 
 
 def _reflected(x: Any, low: float, span: float) -> Any:
-    """x folded back and forth into [low, low + span]."""
+    """Reflects x into [low, low + span]."""
     if span == 0:
         return x * 0.0
     away = arithmetic.mod(x - low, 2.0 * span)
@@ -123,7 +124,7 @@ def _reflected(x: Any, low: float, span: float) -> Any:
 
 
 def _between(last: Any, batch: Any, places: Sequence[Any], space: Sequence[int]) -> Any:
-    """Returns the sum over the corners around each place, each by how near it is."""
+    """Returns the sum of the corners around each place, weighted by how near they are."""
     floors = [arithmetic.floor(place) for place in places]
     parts = [place - floor for place, floor in zip(places, floors)]
     total = None

@@ -95,7 +95,7 @@ def _each(given: Any, space: int, what: str) -> tuple[Any, ...]:
 def _resized(
     x: Any, size: Sequence[int], mode: str, align_corners: bool, steps: Sequence[float] | None
 ) -> Any:
-    """Returns each axis resized in its turn. ``steps`` are distances of neighbours, else by the
+    """Resizes one axis after the other. ``steps`` are distances of neighbours, else from the
     sizes."""
     for axis, (dim, count) in enumerate(zip(_space(x), size), start=2):
         step = dim / count if steps is None else steps[axis - 2]
@@ -128,7 +128,7 @@ def _taken(x: Any, axis: int, places: Any) -> Any:
 
 
 def _places(count: int, dim: int, step: float, align_corners: bool) -> Any:
-    """Where in the input the elements of the output are."""
+    """Returns the positions of the output's elements in the input."""
     numbers = creation.arange(count, dtype="float32")
     if align_corners:
         return numbers * ((dim - 1) / (count - 1) if count > 1 else 0.0)
@@ -136,7 +136,7 @@ def _places(count: int, dim: int, step: float, align_corners: bool) -> Any:
 
 
 def _distances(places: Any, first: int, stop: int) -> Any:
-    """How far each place is from each number from ``first`` up to ``stop``."""
+    """Returns the distance of each place from each number from ``first`` up to ``stop``."""
     numbers = creation.arange(first, stop, dtype="float32")
     return arithmetic.abs(structure.expand_dims(places, axes=(1,)) - numbers)
 
@@ -148,7 +148,7 @@ def _linear(x: Any, axis: int, dim: int, places: Any) -> Any:
 
 
 def _cubic(x: Any, axis: int, dim: int, places: Any, a: float, margin: int) -> Any:
-    """Returns two elements to each side count, by Keys' curve of the coefficient a.
+    """Interpolates from two elements on each side, by Keys' curve of the coefficient a.
 
     A margin repeats the edges; without one, the weights of what lies outside go to the others.
     """
@@ -183,7 +183,7 @@ upsample = interpolate
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)."""
+    """Rearranges (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
     *lead, channels, height, width = _image(input, "pixel_shuffle")
     if channels % upscale_factor**2:
         raise ShapeError(
@@ -197,7 +197,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)."""
+    """Rearranges (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
     *lead, channels, height, width = _image(input, "pixel_unshuffle")
     r, rank = downscale_factor, len(lead)
     if height % r or width % r:
@@ -211,7 +211,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
 
 
 def _image(x: Any, what: str) -> list[int]:
-    """Returns all sizes of an image; that of the batch may be -1, to be found out."""
+    """Returns all sizes of an image; that of the batch may be -1, which a reshape infers."""
     shape = list(shape_of(x) or ())
     known = [dim for dim in shape[1:] if isinstance(dim, int)]
     if len(shape) < 3 or len(known) < len(shape) - 1:
@@ -222,7 +222,7 @@ def _image(x: Any, what: str) -> list[int]:
 
 
 def channel_shuffle(x: Any, groups: int) -> Tensor:
-    """Returns the channels (axis 1) of ``groups`` groups dealt out in turn."""
+    """Interleaves the channels (axis 1) of ``groups`` groups."""
     n, channels, *space = arrays.shape(x)
     if isinstance(channels, int) and channels % groups:
         raise ShapeError(f"channel_shuffle in {groups} groups does not fit {channels} channels")

@@ -36,7 +36,7 @@ _TINY = 1e-12
 
 
 def reduced(loss: Any, reduction: str) -> Any:
-    """Returns the elements of a loss taken together: 'mean', 'sum', or 'none' for as they are."""
+    """Reduces the elements of a loss: by 'mean', by 'sum', or 'none'."""
     if reduction == "mean":
         return reductions.mean(loss)
     if reduction == "sum":
@@ -47,17 +47,17 @@ def reduced(loss: Any, reduction: str) -> Any:
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """(input - target) ** 2."""
+    """Returns (input - target) ** 2."""
     return reduced(records.square(input - target), reduction)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """abs(input - target)."""
+    """Returns abs(input - target)."""
     return reduced(records.abs(input - target), reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
-    """With d = abs(input - target): d ** 2 / (2 beta) where d < beta, else d - beta / 2."""
+    """Returns d ** 2 / (2 beta) where d < beta, else d - beta / 2, with d = abs(input - target)."""
     if beta < 0:
         raise ValueError(f"beta of smooth_l1_loss must not be negative, but got {beta}")
     if beta == 0:
@@ -67,7 +67,8 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """With d = abs(input - target): d ** 2 / 2 up to delta, then delta * (d - delta / 2)."""
+    """Returns d ** 2 / 2 up to delta, then delta * (d - delta / 2), with d = abs(input -
+    target)."""
     if delta <= 0:
         raise ValueError(f"delta of huber_loss must be positive, but got {delta}")
     return reduced(huber(input - target, delta=delta), reduction)
@@ -84,14 +85,14 @@ def _class_axis(input: Any, what: str) -> int:
 
 
 def _along_classes(weight: Any, rank: int) -> Any:
-    """One weight per class, shaped to multiply an input of this rank."""
+    """Reshapes one weight per class to multiply an input of this rank."""
     return weight if rank < 3 else arrays.reshape(weight, (-1, *(1,) * (rank - 2)))
 
 
 def nll_terms(
     inputs: Any, target: Any, weight: Any, ignore_index: int, label_smoothing: float = 0.0
 ) -> tuple[Any, Any]:
-    """What nll_loss adds up, and the weight of each term."""
+    """Returns the terms of nll_loss, and the weight of each."""
     axis = _class_axis(inputs, "nll_loss")
     kept = elementwise.not_equal(target, ignore_index)
     target = elementwise.where(kept, target, 0)
@@ -118,7 +119,7 @@ def nll_loss(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-inputs[target]: the negative log-likelihood where ``inputs`` are logarithms.
+    """Returns -inputs[target]: the negative log-likelihood where ``inputs`` are logarithms.
 
     Classes are along axis 1, or axis 0 of a single sample. The mean is weighted by ``weight``;
     samples whose target is ``ignore_index`` do not count.
@@ -137,7 +138,8 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """``nll_loss`` of log_softmax(input); the target holds classes, or probabilities of them."""
+    """Returns ``nll_loss`` of log_softmax(input); the target holds classes, or their
+    probabilities."""
     axis = _class_axis(input, "cross_entropy")
     logs = reductions.log_softmax(input, axis)
     if rank_of(target) != rank_of(input):
@@ -162,7 +164,7 @@ def cross_entropy(
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """-(target log(input) + (1 - target) log(1 - input)), the logarithms not below -27.6."""
+    """Returns -(target log(input) + (1 - target) log(1 - input)), the logarithms at least -27.6."""
     certain = target * records.log(input + _TINY)
     loss = -(certain + (1.0 - target) * records.log(1.0 - input + _TINY))
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -172,7 +174,8 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """``binary_cross_entropy`` of sigmoid(logits); ``pos_weight`` multiplies the label's term."""
+    """Returns ``binary_cross_entropy`` of sigmoid(logits); ``pos_weight`` multiplies the label's
+    term."""
     if pos_weight is None:
         loss = logistic_loss(logits, label)
     else:
@@ -182,7 +185,7 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
-    """labels * (log(labels) - logits), and 0 with slope 0 where a label is 0.
+    """Returns labels * (log(labels) - logits), and 0 with slope 0 where a label is 0.
 
     'batchmean' divides the sum by the size of axis 0.
     """
@@ -197,7 +200,8 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cos(input1, input2) where the target is 1, else what the cosine is above margin."""
+    """Returns 1 - cos(input1, input2) where the target is 1, else the excess of the cosine over
+    margin."""
     axis = _class_axis(input1, "cosine_embedding_loss")
     cosine = scans_and_norms.cosine_similarity(input1, input2, dim=axis)
     apart = records.relu(cosine - margin)
@@ -207,7 +211,7 @@ def cosine_embedding_loss(
 def hinge_embedding_loss(
     inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """inputs where the target is 1, else what they are below margin."""
+    """Returns inputs where the target is 1, else max(0, margin - inputs)."""
     apart = records.relu(margin - inputs)
     return reduced(elementwise.where(targets > 0, inputs, apart), reduction)
 
@@ -215,14 +219,16 @@ def hinge_embedding_loss(
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)): target 1 ranks the first input higher."""
+    """Returns max(0, margin - target * (input1 - input2)): target 1 ranks the first input
+    higher."""
     return reduced(records.relu(margin - target * (input1 - input2)), reduction)
 
 
 def gaussian_nll_loss(
     x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """(log(var) + (x - target) ** 2 / var) / 2, var at least eps; ``full`` adds log(2 pi) / 2."""
+    """Returns (log(var) + (x - target) ** 2 / var) / 2, var at least eps; ``full`` adds log(2 pi) /
+    2."""
     var = elementwise.clamp(var, eps)
     loss = 0.5 * (records.log(var) + records.square(x - target) / var)
     return reduced(loss + 0.5 * math.log(2.0 * math.pi) if full else loss, reduction)
@@ -237,7 +243,7 @@ def multilabel_soft_margin_loss(
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets 1 and -1."""
+    """Returns log(1 + exp(-target * input)) for targets 1 and -1."""
     return reduced(records.softplus(-target * input), reduction)
 
 
@@ -249,7 +255,8 @@ def multi_margin_loss(
     weight: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean over classes j of max(0, margin - input[target] + input[j]) ** p, 0 for j = target."""
+    """Returns mean over j of max(0, margin - input[target] + input[j]) ** p, with 0 for j =
+    target."""
     axis = _class_axis(input, "multi_margin_loss")
     if p not in (1, 2):
         raise ValueError(f"p of multi_margin_loss must be 1 or 2, not {p}")
@@ -262,7 +269,8 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """mean over classes of the sum, i wanted and j not, of max(0, 1 - input[i] + input[j]).
+    """Returns the mean over classes of the sum, i wanted and j not, of max(0, 1 - input[i] +
+    input[j]).
 
     A row of ``target`` holds the wanted classes, up to the first -1.
     """
@@ -287,7 +295,8 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin + |anchor - positive| - |anchor - negative|), p-norms of the last axis."""
+    """Returns max(0, margin + |anchor - positive| - |anchor - negative|), p-norms of the last
+    axis."""
 
     def distance(one: Any, other: Any) -> Any:
         return scans_and_norms.norm(one - other + eps, p, -1)

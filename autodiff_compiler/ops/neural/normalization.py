@@ -21,7 +21,7 @@ from autodiff_compiler.ops.functions import arrays, creation, reductions
 
 
 def standardized(x: Any, mean: Any, variance: Any, eps: float) -> Any:
-    """(x - mean) / sqrt(variance + eps)."""
+    """Returns (x - mean) / sqrt(variance + eps)."""
     return (x - mean) / records.sqrt(variance + eps)
 
 
@@ -106,7 +106,8 @@ def lrn(
     beta: float = 0.5,
     norm_region: str = "ACROSS_CHANNELS",
 ) -> Tensor:
-    """x / (bias + alpha * s) ** beta of images, s the sum of squares of the channels around.
+    """Returns x / (bias + alpha * s) ** beta of images; s sums the squares of neighbouring
+    channels.
 
     The sum is a product with a matrix of ones near the diagonal.
     """
@@ -144,7 +145,7 @@ def batch_norm(
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
-    """x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
+    """Returns x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
     axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
     scale = records.rsqrt(reductions.mean(records.square(x), axes, True) + epsilon)
     return x * scale * gamma, scale

@@ -28,7 +28,7 @@ LOWEST = float("-inf")
 
 
 def _spatial(x: Any, space: int, what: str) -> tuple[Any, ...]:
-    """Returns the sizes of the last axes, which are the space that is pooled over."""
+    """Returns the sizes of the last axes, the spatial ones."""
     if known_rank(x, what) not in (space + 1, space + 2):
         raise ShapeError(
             f"{what} needs {space + 2} dimensions, but its input has the shape {dims(x)}",
@@ -45,8 +45,7 @@ def pool_widths(
     widths: Widths,
     ceil_mode: bool,
 ) -> tuple[Widths, bool]:
-    """Returns the padding, and whether a last window hangs over the end: that is ``ceil_mode``'s
-    doing."""
+    """Returns the padding, and whether ``ceil_mode`` lets a last window hang over the end."""
     for (low, high), far in zip(widths, map(span, size, dilation)):
         if 2 * max(low, high) > far:
             raise ValueError(f"padding of {max(low, high)} is more than half of a window of {far}")
@@ -79,7 +78,7 @@ def _laid_out(x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequ
 def _along_axes(
     record: Any, x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Any:
-    """``record`` (``pooling.window_max`` or its like) for windows of several dimensions."""
+    """Applies ``record`` (``pooling.window_max`` or its like) along each axis of the windows."""
     for place in range(len(size) - 1, -1, -1):
         if size[place] > 1 or stride[place] > 1:
             x = record(
@@ -128,7 +127,7 @@ def _flat_places(
     dilation: Sequence[int],
     widths: Widths,
 ) -> Any:
-    """Returns positions within windows as positions in the flattened space."""
+    """Converts positions within windows to positions in the flattened space."""
     space, counts = len(size), dims(place)[-len(size) :]
     flat: Any = 0
     after = 1
@@ -193,7 +192,7 @@ def _counts(
     counted: Widths | None,
     widths: Widths,
 ) -> Any:
-    """Returns the number of elements each window has that count."""
+    """Returns the number of elements of each window that count."""
     if not all(isinstance(dim, int) for dim in sizes):
         raise ShapeError(
             "avg_pool with count_include_pad=False needs the size of the image at compile time"

@@ -13,17 +13,17 @@ from autodiff_compiler.ops.neural.dense import dense
 
 
 def tanh_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """tanh(x + W h + b); x is what the input adds. A state is a tuple, here (h,)."""
+    """Returns tanh(x + W h + b); x is the input's part. A state is a tuple, here (h,)."""
     return (records.tanh(x + dense(state[0], weight, bias)),)
 
 
 def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """relu(x + W h + b); x is what the input adds."""
+    """Returns relu(x + W h + b); x is the input's part."""
     return (records.relu(x + dense(state[0], weight, bias)),)
 
 
 def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """Returns the next (h, c); x is what the input adds to the gates."""
+    """Returns the next (h, c); x is the input's part of the gates."""
     hidden, cell = state
     gates = x + dense(hidden, weight, bias)
     enter, forget, candidate, out = chunk(gates, 4, -1)
@@ -32,7 +32,7 @@ def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
 
 
 def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """Returns the next (h,); x is what the input adds to the gates."""
+    """Returns the next (h,); x is the input's part of the gates."""
     hidden = state[0]
     reset_x, update_x, new_x = chunk(x, 3, -1)
     reset_h, update_h, new_h = chunk(dense(hidden, weight, bias), 3, -1)

@@ -20,7 +20,7 @@ from autodiff_compiler.ops.functions import (
 
 
 def _tanh_gelu(x: Any) -> Any:
-    """x * Phi(x), with the approximation of the normal distribution's Phi by tanh."""
+    """Returns x * Phi(x), where tanh approximates the normal distribution's Phi."""
     return activations.gelu(x, "tanh")
 
 

@@ -246,7 +246,7 @@ class Flatten(Primitive):
 
 
 class BroadcastTo(Primitive):
-    """Stretched to a shape."""
+    """Broadcasts to a shape."""
 
     def __init__(self, shape: Any):
         super().__init__()

@@ -36,13 +36,13 @@ class Context:
         self.saved_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """No gradient goes through these outputs."""
+        """Stops gradients through these outputs."""
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Says that inputs were changed in place, which they never are here."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """True if the cotangent of an output that nobody used is zeros: it always is."""
+        """Returns True: the cotangent of an unused output is zeros."""
 
 
 class Function:
@@ -56,12 +56,12 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """What the function computes; a subclass defines it."""
+        """Computes the outputs; a subclass defines it."""
         raise NotImplementedError("forward function should be customized.")
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        """Returns the cotangents of the inputs; a subclass defines it."""
+        """Computes the cotangents of the inputs; a subclass defines it."""
         raise NotImplementedError("backward function should be customized.")
 
     @classmethod

@@ -326,7 +326,7 @@ class HessianProduct(Transformed):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.several, self.double
 
     def names(self, inner: Sequence[str]) -> list[str]:
@@ -355,7 +355,7 @@ class Taylor(Transformed):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.order, self.double
 
     def asked(self, count: int) -> Sequence[int]:
@@ -387,7 +387,7 @@ class Prolonged(Transformed):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.order, self.curved
 
     def names(self, inner: Sequence[str]) -> list[str]:
@@ -408,7 +408,7 @@ class Prolonged(Transformed):
 
 
 def _is_row(things: Any) -> bool:
-    """True if these are arguments, and not one that is a named tuple."""
+    """True if this is a tuple of arguments, not a single named tuple."""
     return isinstance(things, (tuple, list)) and not hasattr(things, "_fields")
 
 
@@ -417,7 +417,7 @@ def _row(things: Any) -> tuple:
 
 
 def _apart(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
-    """Returns the function of leaves, and the leaves, where containers are among the arguments."""
+    """Returns the function of leaves, and the leaves, if containers are among the arguments."""
     return flattened(fn, primals, wanted=range(len(primals)))
 
 
@@ -435,7 +435,7 @@ def _directions(primals: Sequence, dots: Sequence) -> list[Any]:
 
 
 def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: bool) -> tuple:
-    """As ``vjp``, for arguments that were taken apart."""
+    """Computes ``vjp`` for arguments that were flattened."""
     moved, by_list = _moved(flat, leaves), weights is not None
     gradient = GradientFunction(
         flat,
@@ -462,7 +462,7 @@ def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: 
 
 
 def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
-    """``function`` of inputs and of a tangent for each, which must match them one by one."""
+    """Calls ``function`` with inputs and a tangent for each, which must match them one by one."""
     found = try_fast_call(function, (*primals, *dots)) if caller() is None else False
     if found is not False:
         return found
@@ -473,7 +473,7 @@ def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
 
 
 def _kept(primals: Sequence) -> tuple:
-    """Returns the inputs as they are now, whatever is written to them later."""
+    """Returns a snapshot of the inputs: later writes do not change it."""
     return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
 
 

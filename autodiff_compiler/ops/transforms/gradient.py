@@ -116,7 +116,8 @@ class GradientFunction(Transformed[P, R]):
 
     @property
     def key(self) -> tuple:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments; weights by
+        identity."""
         if self._key is None:
             own = (self.position, self.optional, self.numpy, self.unconnected, self.by_list)
             self._key = (*own, self.value, self.template.key)
@@ -127,7 +128,8 @@ class GradientFunction(Transformed[P, R]):
         return self.fn, self.key
 
     def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction[..., Any]:
-        """Returns a function that asks the same of another one, at these positions."""
+        """Returns a transformation of another function with the same settings, at these
+        positions."""
         made = copy.copy(self)
         made.fn, made.fast_call, made._key, made.position = fn, None, None, position or None
         vars(made).pop("of_leaves", None)
@@ -191,12 +193,12 @@ class GradientFunction(Transformed[P, R]):
         return tuple({id(weight): weight for weight in found}.values())
 
     def request(self, is_tensor: Sequence[bool]) -> Request:
-        """What to compile for a call with these slots."""
+        """Returns the request to compile for a call with these slots."""
         return replace(self.template, positions=self.positions(is_tensor))
 
     @property
     def template(self) -> Request:
-        """The request but for what the arguments of a call decide."""
+        """Returns the request without the fields that the arguments of a call decide."""
         if self._template is None:
             self._template = replace(
                 self.settings,
@@ -234,14 +236,15 @@ class GradientFunction(Transformed[P, R]):
 
     @property
     def packs_plainly(self) -> bool:
-        """Whether what backward returns has the promised structure but for a tuple's brackets."""
+        """True if the backward function's result has the promised structure but for a tuple's
+        brackets."""
         if self.unconnected != "zero" or self.return_ids:
             return False
         return not self.by_list or self._weights_are_plain
 
     @cached_property
     def _weights_are_plain(self) -> bool:
-        """Whether the tuple of gradients is what was promised: the usual case."""
+        """True if the tuple of the weights' gradients is the promised structure: the usual case."""
         if self.weights is None:
             return True
         if self.return_ids or not isinstance(self.weights, tuple):
@@ -414,8 +417,10 @@ def value_and_grad(
     *,
     unconnected: str = "zero",
 ) -> GradientFunction[..., Any]:
-    """As ``grad``; the function's own result comes first: ``(out, gradient)``. With ``has_aux``
-    it is the tuple of all outputs."""
+    """Returns the function that computes ``(out, gradient)``; its arguments are those of ``grad``.
+
+    With ``has_aux`` ``out`` is the tuple of all outputs.
+    """
     return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected)
 
 

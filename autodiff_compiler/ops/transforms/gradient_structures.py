@@ -11,14 +11,14 @@ from autodiff_compiler.common.tensor import Tensor
 
 
 def snapshot(weights: Any) -> Any:
-    """Returns the weights as they are now, lists as tuples."""
+    """Returns a snapshot of the weights, lists as tuples."""
     if isinstance(weights, Mapping):
         return {key: snapshot(weight) for key, weight in weights.items()}
     return tuple(map(snapshot, weights)) if isinstance(weights, (list, tuple)) else weights
 
 
 def mirror(weights: Any, leaf: Callable[[Any], Any]) -> Any:
-    """``leaf`` of every weight, in the structure of the weights."""
+    """Returns ``leaf`` of every weight, in the structure of the weights."""
     if isinstance(weights, Tensor):
         return leaf(weights)
     if isinstance(weights, dict):

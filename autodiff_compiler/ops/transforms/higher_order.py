@@ -182,12 +182,12 @@ class Partial:
 
 
 def depend(value: Any, expr: Any) -> Any:
-    """``value``: the order of a text is kept without it."""
+    """Returns ``value``: statements keep their order without it."""
     return value
 
 
 def partial(function: Any, *args: Any) -> Any:
-    """``function`` with its first arguments given."""
+    """Returns ``function`` with its first arguments given."""
     return functools.partial(function, *args)
 
 

@@ -74,7 +74,7 @@ class insert_grad_of:  # noqa: N801  (it is used as a statement)
         return self.value * 0
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing was opened."""
+        """Does nothing: there is nothing to close."""
 
 
 __all__ = ["HookBackward", "InsertGradientOf", "insert_grad_of"]

@@ -60,7 +60,7 @@ class Jacobian(Transformed[P, R]):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.position, self.mode, self.has_aux, self.double
 
     def asked(self, count: int) -> Sequence[int]:
@@ -138,7 +138,7 @@ class Jacobian(Transformed[P, R]):
     def _by_tangents(
         self, args: Sequence, places: Sequence, outputs: Sequence, bare: bool
     ) -> Sequence[tuple]:
-        """For each output a row with an entry for each place."""
+        """Returns a row for each output, with an entry for each place, computed by tangents."""
         columns = []
         for place in places:
             x = args[place]
@@ -150,7 +150,7 @@ class Jacobian(Transformed[P, R]):
     def _by_cotangents(
         self, args: Sequence, places: Sequence, outputs: Sequence, bare: bool
     ) -> Sequence[tuple]:
-        """As by tangents."""
+        """Returns the same rows, computed by cotangents."""
         table = []
         for number, output in enumerate(outputs):
             pull = Pull(self.fn, tuple(places), None if bare else number, self.has_aux)
@@ -230,8 +230,10 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def _each(function: Transformed, args: Sequence, like: Any) -> Any:
-    """``function(*args, e)`` for every basis vector ``e`` of the space of ``like``; a single one
-    does without an axis for them."""
+    """Maps ``function(*args, e)`` over the basis vectors ``e`` of the space of ``like``.
+
+    A single basis vector gets no axis.
+    """
     shape, type_ = _shape(like), type_of(like)
     count = math.prod(shape)
     if count == 1:
@@ -242,7 +244,8 @@ def _each(function: Transformed, args: Sequence, like: Any) -> Any:
 
 
 def _columns(part: Value, output: Value, x: Value) -> Any:
-    """Tangents of ``output``, one for each element of ``x`` along the first axis, as a Jacobian."""
+    """Returns a Jacobian from tangents of ``output``, one for each element of ``x`` along the first
+    axis."""
     rows, columns = _shape(output), _shape(x)
     if math.prod(columns) != 1:
         rank = len(rows)
@@ -251,7 +254,8 @@ def _columns(part: Value, output: Value, x: Value) -> Any:
 
 
 def _rows(part: Value, output: Value, x: Value) -> Any:
-    """Cotangents of ``x``, one for each element of ``output`` along the first axis."""
+    """Returns a Jacobian from cotangents of ``x``, one for each element of ``output`` along the
+    first axis."""
     return _as(part, (*_shape(output), *_shape(x)))
 
 

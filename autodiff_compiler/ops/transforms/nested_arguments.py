@@ -55,18 +55,18 @@ class Flat(Transformed):
 
     @property
     def key(self) -> tuple[Any, ...]:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.skeletons, self.keywords, self.double
 
     def kept(self) -> Sequence[Any]:
         return self.known
 
     def names(self, inner: Sequence[str]) -> list[str]:
-        """Returns the leaves are called after what they are parts of: ``p_w``, ``p_0``."""
+        """Returns the names of leaves, made of their paths: ``p_w``, ``p_0``."""
         return [_identifier(path) for path in self.paths(inner)]
 
     def paths(self, inner: Sequence[str]) -> list[str]:
-        """Returns the texts that lead to the leaves, where the arguments are called ``inner``."""
+        """Returns the paths of the leaves, where the arguments are called ``inner``."""
         count = len(self.skeletons) - len(self.keywords)
         row = [*inner[:count], *(f"arg{n}" for n in range(len(inner), count)), *self.keywords]
         return [path for name, each in zip(row, self.skeletons) for path in paths(name, each)]
@@ -79,7 +79,7 @@ class Flat(Transformed):
         return found[:count], dict(zip(self.keywords, found[count:]))
 
     def called(self, leaves: Sequence[Any]) -> Any:
-        """Returns the outcome of ``fn`` itself, run as Python."""
+        """Runs ``fn`` itself, as Python."""
         args, kwargs = self.arguments(leaves)
         method = getattr(self.fn, "construct", self.fn)
         return method(*args, **kwargs)
@@ -177,8 +177,7 @@ def paths(name: str, skeleton: Any) -> Iterator[str]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """Returns the parts of a container, each a container or a leaf again; nothing of what is
-    none."""
+    """Yields the parts of a container, each a container or a leaf; nothing of any other value."""
     leaves: list[Any] = []
     skeleton = skeleton_of(value, leaves)
     row = iter(leaves)
@@ -218,7 +217,7 @@ def _nothing(value: Any) -> Any:
 
 
 def _identifier(path: str) -> str:
-    """``p['w'][0]`` as a name: ``p_w_0``."""
+    """Returns ``p['w'][0]`` as a name: ``p_w_0``."""
     words = "".join(char if char.isalnum() else " " for char in path).split()
     return "_".join(words)
 

@@ -23,7 +23,7 @@ def recompute(
     context_fn: Any = None,
     **kwargs: Any,
 ) -> R:
-    """``block(*args, **kwargs)``; backward keeps its inputs and computes the rest again.
+    """Computes ``block(*args, **kwargs)``; backward saves its inputs and rematerialises the rest.
 
     What is drawn at random is kept, not drawn again. A block that writes to something outside is
     kept as any other. The options are MindSpore's, and change nothing here. Values and gradients
@@ -37,7 +37,8 @@ def recompute(
 def checkpointed(
     iterable: Iterable[Item], *, checkpoint_every: int | None = None, kept_states: int | None = None
 ) -> Iterable[Item]:
-    """``iterable``, for a loop that keeps few states for backward, which runs it again from those.
+    """Returns ``iterable`` for a checkpointed loop: it saves few states, and backward reruns it
+    from them.
 
     checkpoint_every   every k-th state is kept, and then those of the k iterations in between.
     kept_states        at most so many states are kept, where the binomial schedule wants them.

@@ -54,7 +54,7 @@ class TangentFunction(Transformed[..., Any]):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         ids = self.weights and tuple(map(id, self.weights))
         return type(self), self.inputs, self.positions, ids, self.has_aux, self.double
 
@@ -69,7 +69,7 @@ class TangentFunction(Transformed[..., Any]):
         return self.weights or ()
 
     def request(self) -> Request:
-        """What to compile with the settings as they are now."""
+        """Returns the request to compile, with the current settings."""
         return replace(
             new_request(self.double),
             positions=self.positions,

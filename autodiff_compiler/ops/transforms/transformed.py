@@ -79,30 +79,30 @@ class Transformed(Generic[P, R]):
         return apply(self, args, kwargs)
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the outcome for the arguments of a call, written in terms of other functions."""
+        """Builds the result for the arguments of a call from other functions."""
         raise NotImplementedError
 
     @property
     def entry(self) -> tuple[Any, Hashable]:
-        """Whose compiled code serves a call, and what is asked of it: None, that it be run."""
+        """Returns the function whose compiled code serves a call, and the request; None: run it."""
         return self, None
 
     def names(self, inner: Sequence[str]) -> list[str]:
-        """What its arguments are called, where those of ``fn`` are called ``inner``."""
+        """Returns the names of its arguments; those of ``fn`` are ``inner``."""
         return [*inner]
 
     def asked(self, count: int) -> Sequence[int]:
-        """Which of ``count`` arguments it is a derivative in."""
+        """Returns the positions, of ``count`` arguments, in which it is a derivative."""
         return ()
 
     @functools.cached_property
     def of_leaves(self) -> dict[Any, Any]:
-        """What was asked of the leaves of containers, by how these are made up."""
+        """Returns the requests for the leaves of containers, by the structure of the containers."""
         return {}
 
     def keep_leaves(self, kind: Hashable, found: Any) -> None:
-        """Keep what was asked of the leaves of containers of this kind; the oldest go where there
-        are too many."""
+        """Saves the request for the leaves of containers of this structure; drops the oldest beyond
+        a limit."""
         self.of_leaves[kind] = found
         for old in [*self.of_leaves][: -costs().container_kinds]:
             self.of_leaves.pop(old, None)
@@ -113,25 +113,24 @@ class Transformed(Generic[P, R]):
 
     @property
     def source(self) -> str:
-        """The generated source of what ran last. Raises CallError where nothing has run yet."""
+        """Returns the generated source that ran last. Raises CallError if nothing has run yet."""
         return str(self._last().compiled.source)
 
     @property
     def forward(self) -> Callable[..., Any]:
-        """The generated function that ran last: the forward half, where there are two. Raises as
-        ``source``."""
+        """Returns the generated function that ran last: the forward function if there are two.
+        Raises as ``source``."""
         found: Callable[..., Any] = self._last().loaded.forward
         return found
 
     @property
     def backward(self) -> Callable[..., Any] | None:
-        """The generated backward half of what ran last; None where there is none. Raises as
-        ``source``."""
+        """Returns the generated backward function that ran last, or None. Raises as ``source``."""
         found: Callable[..., Any] | None = self._last().loaded.backward
         return found
 
     def _last(self) -> Any:
-        """Returns the unit that ran last."""
+        """Returns the compiled function that ran last."""
         fast = self.fast_unit and self.fast_unit()
         unit, before = self.last_run or (lambda: None, -1)
         found = fast if fast is not None and fast.calls > before else unit()
@@ -143,11 +142,11 @@ class Transformed(Generic[P, R]):
         return found
 
     def question(self) -> str:
-        """What is asked of ``fn``, for ``repr``."""
+        """Returns the request in words, for ``repr``."""
         return ""
 
     def told(self) -> str:
-        """What this is, in words."""
+        """Returns a description in words."""
         name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
         inner = self.fn.told() if isinstance(self.fn, Transformed) else name
         return f"{self.phrase} {inner}{self.question()}"
@@ -170,7 +169,7 @@ class Transformed(Generic[P, R]):
 
 
 def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """``fn(*args, **kwargs)``, compiled; or inside the text that is being compiled."""
+    """Calls ``fn(*args, **kwargs)``: compiled, or inside the function that is being compiled."""
     call = caller()
     return engine().run_cell(fn, tuple(args), kwargs) if call is None else call(fn, args, kwargs)
 
@@ -182,7 +181,8 @@ def try_fast_call(function: Transformed, args: tuple) -> Any:
 
 
 def caller() -> Any:
-    """What calls a function inside the text that is being compiled; None where there is none."""
+    """Returns the function that lowers a call inside the function being compiled; None outside of
+    one."""
     return BUILDING.stack[-1].inside if BUILDING.stack else None
 
 
@@ -212,7 +212,7 @@ def whole_numbers(place: int) -> CallError:
 
 
 def in_words(places: Sequence[int] | None, weights: Sequence[Any] | None) -> str:
-    """In which arguments and weights a gradient is, None for all of them.
+    """Returns in words the arguments and weights of a gradient; None for all of them.
 
     >>> in_words((0, 2), None)
     ' in arguments 0, 2 and all weights'
@@ -229,7 +229,8 @@ def in_words(places: Sequence[int] | None, weights: Sequence[Any] | None) -> str
 
 
 def _importable(fn: Any) -> Any:
-    """``fn``, or what is found under its name and runs it compiled: that can be imported."""
+    """Returns ``fn``, or the compiled function under its name in its module: that can be
+    imported."""
     if not isinstance(fn, types.FunctionType):
         return fn
     found: Any = sys.modules.get(fn.__module__)

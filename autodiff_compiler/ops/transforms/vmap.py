@@ -47,7 +47,7 @@ class BatchedFunction(Transformed[P, R]):
         return super().__call__(*args, **kwargs)
 
     def _of_leaves(self, flat: Flat, leaves: Sequence[Any], args: Sequence[Any]) -> Any:
-        """Returns the batch of a call whose arguments were taken apart."""
+        """Maps over the batch of a call whose arguments were flattened."""
         axes: list[Axes] = []
         for slot, axis in enumerate(self.axes_of(len(flat.skeletons))):
             if flat.is_leaf(slot):
@@ -58,11 +58,11 @@ class BatchedFunction(Transformed[P, R]):
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        """What, besides ``fn`` and the arguments, decides the code."""
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.in_axes, self.out_axes, self.double
 
     def axes_of(self, count: int) -> tuple[Axes, ...]:
-        """``in_axes`` for each of ``count`` arguments."""
+        """Returns ``in_axes`` for each of ``count`` arguments."""
         if not isinstance(self.in_axes, tuple):
             return (self.in_axes,) * count
         if len(self.in_axes) != count:
@@ -87,7 +87,7 @@ def vmap(
 
 @takes_functions
 def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction[..., Any]:
-    """``fn`` for a batch of arguments.
+    """Maps ``fn`` over a batch of arguments.
 
     in_axes    the axis of each argument along which the examples lie, None for one that they
                share; an int for all. In a container, as the container.
