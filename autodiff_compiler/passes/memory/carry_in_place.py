@@ -1,11 +1,11 @@
-"""What leaves an iteration is put where lay what entered it.
+"""Updates loop-carried arrays in place: the new value overwrites the buffer of the old one.
 
-An array that a loop carries is made anew in each iteration: new memory, handed out and cleared,
-and two of them at a time. What makes it by one call may put it into the memory of the old one,
-where the loop's array is this function's own and nothing reads the old one later. As in
-``update_arrays_in_place``, the change is made and ``is_memory_safe`` says whether anybody would
-read what was spoilt; where only the way into the loop hinders, the array is copied once, before the
-loop, and where others still read the old one for the same line, they go first.
+A loop allocates a carried array anew in each iteration, so that two of them exist at a time. If a
+single call computes it, the call may write to the buffer of the old value. The loop's array must
+belong to this function, and nothing may read the old value later. As in
+``update_arrays_in_place``, the pass makes the change and asks ``is_memory_safe`` whether a value is
+read after its buffer was overwritten. If only the initial value is in the way, the array is copied
+once, before the loop. If other operations of the same line still read the old value, they go first.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -34,7 +34,6 @@ func @f(%x: f32[999], %n: int) -> (f32[999]) {
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from autodiff_compiler.analysis.path_conditions import PathConditions
@@ -43,77 +42,89 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import AliasSet, alias_sets
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, uses_of
+from autodiff_compiler.ir.rewrite import map_regions, producers_among, uses_of
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.operators.core.structure import copy
-from autodiff_compiler.passes.core.traversal import apply_where_safe, rewrite_region, with_body
+from autodiff_compiler.passes.core.traversal import (
+    apply_where_safe,
+    rewrite_region,
+    with_body,
+    with_inits,
+    with_ops,
+)
 from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 
 LOOPS = ("for", "while")
-#: What leaves an iteration, and what enters in its place.
+#: The value that leaves an iteration, and the parameter by which it enters the next one.
 Site: TypeAlias = tuple[Value, Value]
 
 
 def carry_in_place(function: Function) -> Function:
-    """``function`` with what loops carry, of ``medium_bytes`` or more, in one place."""
+    """Updates carried arrays of ``medium_bytes`` or more in place."""
     if function.op_names.isdisjoint(LOOPS):
         return function
     sites = list(dict(_sites(function.body, alias_sets(function.body))).items())
-    return apply_where_safe(function, sites, _in_one, _prepared)
+    return apply_where_safe(function, sites, _updated_if_safe, _updated_after_repair)
 
 
-def _in_one(function: Function, sites: Sequence[Site]) -> Function | None:
-    """``function`` with what is made at ``sites`` put where it is carried, if nobody minds; it is
-    put into no view, which may be stretched."""
-    put = _put(function, dict(sites))
-    return put if is_memory_safe(put, [param for _, param in sites]) else None
+def _updated_if_safe(function: Function, sites: Sequence[Site]) -> Function | None:
+    """Returns ``function`` with updates in place at ``sites``, or None if that is not safe.
+
+    The destination must be no view, which may be broadcast.
+    """
+    updated = _updated(function, dict(sites))
+    return updated if is_memory_safe(updated, [param for _, param in sites]) else None
 
 
-def _prepared(function: Function, site: Site) -> Function:
-    """``function`` with what is made at ``site`` put where it is carried, after what else reads
-    that, or with a copy before the loop, if that helps."""
+def _updated_after_repair(function: Function, site: Site) -> Function:
+    """Returns ``function`` with an update in place at ``site``, if a repair makes that safe.
+
+    A repair computes the value after the other readers of the old one, or copies the initial value
+    before the loop, or both.
+    """
     made, param = site
-    late = _late(function, made, param)
-    befores = dict.fromkeys((function, late))
-    copied = (_entered(each, param) for each in befores)
-    for tried in (late, *copied):
-        put = None if tried is function else _in_one(tried, [site])
-        if put is not None:
-            return put
+    delayed = _delayed(function, made, param)
+    copied = (_with_copied_init(each, param) for each in dict.fromkeys((function, delayed)))
+    for tried in (delayed, *copied):
+        updated = None if tried is function else _updated_if_safe(tried, [site])
+        if updated is not None:
+            return updated
     return function
 
 
-def _sites(region: Region, lies: Mapping[Value, AliasSet]) -> Iterator[Site]:
-    """What leaves an iteration and is made by one call in it, with what enters in its place."""
+def _sites(region: Region, aliases: Mapping[Value, AliasSet]) -> Iterator[Site]:
+    """Yields the carried values that a single call of the iteration computes."""
     for op in region.ops:
         for inner in op.regions:
-            yield from _sites(inner, lies)
+            yield from _sites(inner, aliases)
         if op.name not in LOOPS:
             continue
         loop = Loop(op)
-        makers = {result: each for each in loop.body.ops for result in each.results}
+        makers = producers_among(loop.body.ops)
         for param, after in zip(loop.carry_params, loop.carry_yields):
-            made = makers.get(after) if isinstance(after, Value) else None
+            made = makers.get(after)
             if made is None or len(made.results) != 1 or made.result.type != param.type:
                 continue
-            if size_of(param.type) >= costs().medium_bytes and _may_go(made, param, lies):
+            if size_of(param.type) >= costs().medium_bytes and _may_write(made, param, aliases):
                 yield made.result, param
 
 
-def _may_go(made: Op, param: Value, lies: Mapping[Value, AliasSet]) -> bool:
-    """Whether ``made`` is one call that may put what it makes where ``param`` is: one that mixes
-    elements must not read there."""
+def _may_write(made: Op, param: Value, aliases: Mapping[Value, AliasSet]) -> bool:
+    """True if ``made`` is a single call that may write to the memory of ``param``.
+
+    A call that mixes elements must not read from there.
+    """
     if not accepts_destination(made):
         return False
     if calls_of(made)[0].ufunc is not None:
         return True
-    reads = (lies.get(o, frozenset()) for o in made.operands if isinstance(o, Value))
-    return not any(lies[param] & each for each in reads)
+    reads = (aliases.get(o, frozenset()) for o in made.operands if isinstance(o, Value))
+    return not any(aliases[param] & each for each in reads)
 
 
-def _put(function: Function, sites: Mapping[Value, Value]) -> Function:
+def _updated(function: Function, sites: Mapping[Value, Value]) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         param = sites.get(op.results[0]) if len(op.results) == 1 else None
         if param is None:
@@ -126,9 +137,11 @@ def _put(function: Function, sites: Mapping[Value, Value]) -> Function:
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def _late(function: Function, made: Value, param: Value) -> Function:
-    """``function`` with ``made`` after what reads ``param`` for the same line of the user's, where
-    only the next iteration waits for it."""
+def _delayed(function: Function, made: Value, param: Value) -> Function:
+    """Returns ``function`` with ``made`` computed after the readers of ``param`` in the same line.
+
+    Only the next iteration may wait for it.
+    """
 
     def region(inner: Region) -> Region:
         ops = [map_regions(op, region) for op in inner.ops]
@@ -137,18 +150,17 @@ def _late(function: Function, made: Value, param: Value) -> Function:
         if places and readers and readers[-1] > places[0]:
             first, last = places[0], readers[-1]
             between = ops[first + 1 : last + 1]
-            alike = all(op.span.line == ops[first].span.line for op in between)
-            if alike and not any(made in uses_of(op) for op in between):
+            one_line = all(op.span.line == ops[first].span.line for op in between)
+            if one_line and not any(made in uses_of(op) for op in between):
                 ops[first : last + 1] = [*between, ops[first]]
-        same = all(a is b for a, b in zip(ops, inner.ops))
-        return inner if same else Region(inner.params, tuple(ops), inner.yields)
+        return with_ops(inner, ops)
 
     return with_body(function, region(function.body))
 
 
-def _entered(function: Function, param: Value) -> Function:
-    """``function`` with a copy of what the loop that carries ``param`` is entered with."""
-    ways = PathConditions(function)
+def _with_copied_init(function: Function, param: Value) -> Function:
+    """Returns ``function`` with a copy of the initial value of the loop that carries ``param``."""
+    paths = PathConditions(function)
 
     def visit(op: Op) -> Sequence[Op]:
         if op.name not in LOOPS or param not in Loop(op).carry_params:
@@ -159,14 +171,12 @@ def _entered(function: Function, param: Value) -> Function:
         few = trip_count(loop) in (0, 1)
         if few or not isinstance(init, Value) or init.type != param.type:
             return (op,)
-        unsure = init not in function.params and ways.may_be_unset(init)
+        unsure = init not in function.params and paths.may_be_unset(init)
         if unsure and not surely_reads(loop, param):
             return (op,)
         with builder, builder.at(op.span, op.role):
             copied = copy(init)
         copied.name, copied.has_user_name = param.name, True
-        operands = list(op.operands)
-        operands[len(operands) - len(loop.reads) - loop.carries + number] = copied
-        return (*builder.ops, replace(op, operands=tuple(operands)))
+        return (*builder.ops, with_inits(op, {number: copied}))
 
     return with_body(function, rewrite_region(function.body, {}, visit))

@@ -1,10 +1,10 @@
-"""What ends in a row of a tape begins there.
+"""Propagates a destination up a chain of calls (empty-tensor elimination).
 
-An iteration makes ``u + v + w`` and keeps it in row k: two arrays are made on the way, and the last
-sum goes to a third piece of memory. Where each is made by one call, and read by the next one alone,
-all of them lie in the row, one after the other: no memory is handed out, and what the next call
-reads is in the cache. As in ``update_arrays_in_place``, the change is made and ``is_memory_safe``
-says whether anybody would read what was spoilt.
+An iteration computes ``u + v + w`` and stores it in row k. Two arrays are allocated on the way,
+and the last sum is in a third place. If each of them is made by a single call, and read by the
+next call alone, all calls write to the row, one after the other: nothing is allocated, and the
+next operand is in the cache. The pass makes the change and keeps it if ``is_memory_safe`` proves
+that no value is read after its buffer was overwritten.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -42,82 +42,85 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import alias_sets, is_row
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import UseCounts, map_regions, use_counts
+from autodiff_compiler.ir.rewrite import (
+    Producers,
+    UseCounts,
+    map_regions,
+    producers_among,
+    use_counts,
+)
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
 
 
 def extend_destinations(function: Function) -> Function:
-    """``function`` with what its loops write to rows of ``computed_in_row_bytes`` or more made
-    there from the start."""
+    """Computes the operands of rows of ``computed_in_row_bytes`` or more in the rows themselves."""
     if "into" not in function.op_names:
         return function
-    for row in list(_rows(function.body)):
-        room = _taken(function, row)
-        changed = with_body(function, _begun(function.body, row, use_counts(function.body)))
-        if changed is not function and is_memory_safe(changed) and _taken(changed, row) == room:
+    for row in list(_written_rows(function.body)):
+        before = _alias_candidates(function, row)
+        changed = with_body(function, _retarget(function.body, row, use_counts(function.body)))
+        if changed is function or not is_memory_safe(changed):
+            continue
+        if _alias_candidates(changed, row) == before:
             function = changed
     return function
 
 
-def _taken(function: Function, row: Value) -> list[Value]:
-    """The arrays in whose memory that of ``row`` may be: a row that is written to earlier must not
-    be where another one is still read."""
+def _alias_candidates(function: Function, row: Value) -> list[Value]:
+    """Returns the arrays on which the array of ``row`` may be overlaid.
+
+    The earlier writes to the row must not take any of them away, because another row of it is
+    still read.
+    """
     for op in function.body.walk():
-        if op.name == "for" and any(row in each.results for each in op.regions[0].ops):
-            loop, made = Loop(op), next(e for e in op.regions[0].ops if row in e.results)
-            if made.operands[0] in loop.carry_params:
-                carry = loop.carry_params.index(made.operands[0])
-                return arrays_taken(loop, carry, alias_sets(function.body))
+        if op.name != "for":
+            continue
+        loop = Loop(op)
+        maker = next((each for each in loop.body.ops if row in each.results), None)
+        if maker is not None and maker.operands[0] in loop.carry_params:
+            carry = loop.carry_params.index(maker.value_operand(0))
+            return arrays_taken(loop, carry, alias_sets(function.body))
     return []
 
 
-def _rows(region: Region) -> Iterator[Value]:
-    """The rows, of arrays that loops carry, that some call writes to."""
+def _written_rows(region: Region) -> Iterator[Value]:
+    """Yields the rows of loop-carried arrays that a call writes to."""
     for op in region.ops:
         for inner in op.regions:
-            yield from _rows(inner)
+            yield from _written_rows(inner)
         if op.name != "for":
             continue
         loop = Loop(op)
         written = {each.operands[-1] for each in loop.body.ops if each.name == "into"}
         for each in loop.body.ops:
-            alone = each.name == "index" and is_row(each) and each.result in written
-            given = all(operand in loop.body.params for operand in each.operands)
-            if alone and given and size_of(each.result.type) >= costs().computed_in_row_bytes:
+            is_written = each.name == "index" and is_row(each) and each.result in written
+            of_params = all(operand in loop.body.params for operand in each.operands)
+            large = is_written and size_of(each.result.type) >= costs().computed_in_row_bytes
+            if large and of_params:
                 yield each.result
 
 
-def _begun(region: Region, row: Value, uses: UseCounts) -> Region:
+def _retarget(region: Region, row: Value, uses: UseCounts) -> Region:
     ops = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _begun(inner, row, uses))
+        now = map_regions(op, lambda inner: _retarget(inner, row, uses))
         if op.name == "for" and any(row in each.results for each in op.regions[0].ops):
-            now = _in_row(op, row, uses)
+            now = _retarget_chain(op, row, uses)
         ops.append(now)
-    same = all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, tuple(ops), region.yields)
+    return with_ops(region, ops)
 
 
-def _in_row(op: Op, row: Value, uses: UseCounts) -> Op:
-    """The loop ``op`` with all of the calls that lead to the one that writes to ``row`` there."""
+def _retarget_chain(op: Op, row: Value, uses: UseCounts) -> Op:
+    """Returns the loop ``op`` with ``row`` as destination of the calls that lead to its writer."""
     body = Loop(op).body
-    makers = {each.result: each for each in body.ops if len(each.results) == 1}
-    last = next(each for each in body.ops if each.name == "into" and each.operands[-1] is row)
-    calls: list[Op] = []
-    mixes = not _is_ufunc(last.attrs["text"])
-    while not mixes:
-        made = [makers[o] for o in (calls[-1] if calls else last).operands if o in makers]
-        fits = (m for m in made if m.result.type == row.type and uses.get(m.result) == 1)
-        call = next((m for m in fits if accepts_destination(m)), None)
-        if call is None:
-            break
-        calls.append(call)
-        mixes = calls_of(call)[0].ufunc is None
+    makers = producers_among(each for each in body.ops if len(each.results) == 1)
+    writer = next(each for each in body.ops if each.name == "into" and each.operands[-1] is row)
+    calls = _chain_to(writer, makers, uses)
     if not calls:
         return op
     ops: list[Op] = []
@@ -135,7 +138,26 @@ def _in_row(op: Op, row: Value, uses: UseCounts) -> Op:
     return replace(op, regions=(*op.regions[:-1], changed))
 
 
+def _chain_to(writer: Op, makers: Producers, uses: UseCounts) -> list[Op]:
+    """Returns the calls that lead to ``writer``, the last one first.
+
+    A call that mixes elements cannot read the row, so that it begins the chain.
+    """
+    row = writer.value_operand(-1)
+    calls: list[Op] = []
+    elementwise, call = _is_ufunc(writer.attrs["text"]), writer
+    while elementwise:
+        made = [makers[operand] for operand in call.operands if operand in makers]
+        alone = (m for m in made if m.result.type == row.type and uses.get(m.result) == 1)
+        found = next((m for m in alone if accepts_destination(m)), None)
+        if found is None:
+            break
+        calls.append(found)
+        elementwise, call = calls_of(found)[0].ufunc is not None, found
+    return calls
+
+
 def _is_ufunc(text: str) -> bool:
-    """Whether ``text`` is one call, element by element."""
+    """True if ``text`` is a call that computes each element by itself."""
     name = re.match(r"np\.(\w+)\(", text)
     return name is not None and isinstance(getattr(np, name[1], None), np.ufunc)

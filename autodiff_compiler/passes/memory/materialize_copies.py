@@ -1,9 +1,10 @@
-"""What a reshape has to copy is laid out where memory is.
+"""Turns the implicit copies of reshapes and casts into explicit buffers.
 
-The windows of an image overlap, so a reshape to columns copies them: into new memory, several times
-the image, in each call. As an array that is filled it can lie in a work array (``assign_buffers``),
-and backward has the memory for its own columns. So it is with axes that a transpose took apart,
-such as those of the heads of an attention, and with an array of another dtype.
+The windows of an image overlap, so that a reshape to columns copies them: each call allocates
+several times the memory of the image. As an array that is filled, the copy can lie in a workspace
+buffer (``assign_buffers``), and backward can reuse that for its own columns. The same holds for
+axes that a transpose separated, such as those of the heads of an attention, and for an array of
+another dtype.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -40,38 +41,38 @@ import numpy as np
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, array_type
 from autodiff_compiler.ir.rewrite import Producers
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.core.structure import reshape
 from autodiff_compiler.operators.destination_ops import empty, filled, into
 from autodiff_compiler.passes.core.traversal import rewrite_named
 
-TURNS = ("transpose", "swap_last_axes")
+#: Views that change the order of axes.
+TRANSPOSES = ("transpose", "swap_last_axes")
 
 
 def materialize_copies(function: Function) -> Function:
-    """``function`` with large columns of windows, and of axes that were apart, in arrays that are
-    filled."""
+    """Fills explicit buffers where large reshapes and casts copy their operand."""
     makers: dict[AnyOperand, Op] = {}
 
     def visit(op: Op) -> Sequence[Op]:
         for result in op.results:
             makers[result] = op
-        copies = _copies(op, makers) if op.name == "reshape" else _converts(op)
-        return _filled(op) if copies else (op,)
+        copies = _reshape_copies(op, makers) if op.name == "reshape" else _cast_copies(op)
+        return _filled_buffer(op) if copies else (op,)
 
-    if function.op_names.isdisjoint((*TURNS, "cast")):
+    if function.op_names.isdisjoint((*TRANSPOSES, "cast")):
         return function
-    return rewrite_named(function, ("windows", *TURNS, "reshape", "cast"), visit)
+    return rewrite_named(function, ("windows", *TRANSPOSES, "reshape", "cast"), visit)
 
 
-def _converts(op: Op) -> bool:
-    """Whether ``op`` makes a large array of another dtype of the same kind, or a wider one."""
-    source, made = op.types[:1], op.result.type
+def _cast_copies(op: Op) -> bool:
+    """True if ``op`` makes a large array of another dtype of the same kind, or of a wider one."""
+    made = op.result.type
     if op.name != "cast" or len(op.operands) != 1 or size_of(made) < costs().large_bytes:
         return False
-    (x,) = source
+    (x,) = op.types
     if not isinstance(x, ArrayType) or not isinstance(made, ArrayType) or x.shape != made.shape:
         return False
     if x.dtype is None or made.dtype is None or x.dtype == made.dtype:
@@ -81,47 +82,48 @@ def _converts(op: Op) -> bool:
     return np.can_cast(np.dtype(x.dtype), np.dtype(made.dtype), "same_kind")
 
 
-def _copies(op: Op, makers: Producers) -> bool:
-    """Whether ``op`` is a large array of windows that overlap, or of other axes that do not follow
-    one another in memory."""
-    turned = makers.get(op.operands[0]) if len(op.operands) == 1 else None
-    if turned is None or turned.name not in TURNS or size_of(op.result.type) < costs().large_bytes:
+def _reshape_copies(op: Op, makers: Producers) -> bool:
+    """True if a large ``op`` reshapes overlapping windows, or axes apart from one another."""
+    transpose = makers.get(op.operands[0]) if len(op.operands) == 1 else None
+    if transpose is None or transpose.name not in TRANSPOSES:
         return False
-    made = makers.get(turned.operands[0])
+    if size_of(op.result.type) < costs().large_bytes:
+        return False
+    made = makers.get(transpose.operands[0])
     if made is not None and made.name == "windows":
         return size_of(op.result.type) > size_of(made.types[0]) > 0
-    return _splits(turned, op.result.type)
+    return not _is_view(transpose, op.result.type)
 
 
-def _splits(turn: Op, type_: Type) -> bool:
-    """Whether what ``turn`` shows of an array in the order of memory is no array of this type.
+def _is_view(transpose: Op, type_: Type) -> bool:
+    """True if a reshape of ``transpose`` to this type is a view, or its sizes are unknown.
 
-    Axes that follow one another in memory are one run; a reshape that is a view may part runs, but
-    none of its axes reaches from one run into the next.
+    Axes that follow one another in memory are one run. A reshape that is a view may split runs,
+    but none of its axes extends from one run into the next.
     """
-    shape, wanted = (getattr(each, "shape", None) for each in (turn.types[0], type_))
+    shape, wanted = (getattr(each, "shape", None) for each in (transpose.types[0], type_))
     if shape is None or wanted is None or None in (*shape, *wanted):
-        return False
+        return True
     rank = len(shape)
     runs: list[int] = []
-    begins = -1
-    for axis in turn.attrs.get("perm", (*range(rank - 2), rank - 1, rank - 2)):
-        step = math.prod(shape[axis + 1 :])
+    run_stride = -1
+    for axis in transpose.attrs.get("perm", (*range(rank - 2), rank - 1, rank - 2)):
+        stride = math.prod(shape[axis + 1 :])
         if shape[axis] != 1:
-            joins = runs and begins == step * shape[axis]
+            joins = runs and run_stride == stride * shape[axis]
             runs.append(runs.pop() * shape[axis] if joins else shape[axis])
-            begins = step
-    return not {*accumulate(runs, mul)} <= {*accumulate(wanted, mul)}
+            run_stride = stride
+    return {*accumulate(runs, mul)} <= {*accumulate(wanted, mul)}
 
 
-def _filled(op: Op) -> Sequence[Op]:
-    source, type_, builder = op.operands[0], op.result.type, Builder()
-    inner = type_of(source)
-    assert isinstance(type_, ArrayType) and isinstance(inner, ArrayType)
+def _filled_buffer(op: Op) -> Sequence[Op]:
+    source, builder = op.operands[0], Builder()
+    type_, source_type = array_type(op.result), array_type(source)
     with builder, builder.at(op.span, op.role):
-        whole = empty(shape=type_.shape, dtype=type_.dtype)
-        whole.name, whole.has_user_name = op.result.name, op.result.has_user_name
-        place = whole if inner.shape == type_.shape else reshape(whole, shape=inner.shape)
-        part = into(source, place, text="np.copyto({1}, {0})")
-        builder.make(filled, (part, whole), {})
+        buffer = empty(shape=type_.shape, dtype=type_.dtype)
+        buffer.name, buffer.has_user_name = op.result.name, op.result.has_user_name
+        alike = source_type.shape == type_.shape
+        target = buffer if alike else reshape(buffer, shape=source_type.shape)
+        part = into(source, target, text="np.copyto({1}, {0})")
+        builder.make(filled, (part, buffer), {})
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]
