@@ -1,16 +1,17 @@
-"""Large arrays in memory that is there already: dead ones written over, and arrays that are lent.
+"""Buffer assignment by linear scan: large results reuse dead arrays and lent buffers.
 
-New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. So
-a large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into
-the memory of any array that is dead, else into one of the work arrays that a caller may lend
-(``work``, which is None for each where nobody lends any). What a caller receives is in no memory
-that is lent again: a result that ends up in a block takes it along. Residuals live until backward
-has run; it works where those were that it reads no more. A loop over tiles puts what it makes where
-it takes tiles for the last time. The law is ``ir/verify/memory_safety.py``'s.
+New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. A
+large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into the
+memory of any dead array, else into a workspace buffer that a caller may lend (``work``; its items
+are None where nobody lends any). A result never lies in memory that is lent again: a block in which
+it ends up is donated with it. Residuals live until backward has run; backward reuses the blocks of
+those that it reads no more. A loop over tiles writes its results where it takes tiles for the last
+time. ``ir/verify/memory_safety.py`` states the law.
 
-This is the last pass: nothing is differentiated after it. It looks at results of known size, from
-``large_bytes`` on, and from ``medium_bytes`` where an operand has a variable of its own: those are
-kept as long as a text runs. What an iteration or a branch hands on is left in memory of its own.
+This is the last pass: nothing is differentiated after it. It handles results of known size, from
+``large_bytes`` on, and from ``medium_bytes`` on if an operand has a variable of its own: those live
+as long as the function runs. The values that an iteration or a branch yields stay in memory of
+their own.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -39,19 +40,20 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.aliasing import alias_sets
+from autodiff_compiler.ir.aliasing import AliasSet, alias_sets
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import NONE, TupleType, Type, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.memory_safety import residual_placements, row_types
 from autodiff_compiler.operators.destination_ops import into, lent
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 from autodiff_compiler.passes.destinations.operation_calls import (
     DestinationCall,
     allocate_text,
@@ -60,19 +62,20 @@ from autodiff_compiler.passes.destinations.operation_calls import (
     without_order,
 )
 from autodiff_compiler.passes.memory.buffer_pool import BufferPool
-from autodiff_compiler.passes.schedule.decompose import BEGUN
+from autodiff_compiler.passes.schedule.decompose import ALLOCATIONS
 from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
 from autodiff_compiler.span import NOWHERE
-
-#: What an array says of its block if a result takes that along.
-ONCE = {True: {"given": True}}
 
 
 @dataclass(frozen=True)
 class BufferPlan:
-    """``work`` are the arrays to lend, each with the block of memory that it begins; ``blocks`` the
-    bytes of all blocks so far; ``given`` the blocks that results take along; ``kept`` says in which
-    blocks the residuals lie."""
+    """A function with its buffers assigned.
+
+    work     the buffers to lend, each with the number of the block that it begins
+    blocks   the bytes of all blocks so far
+    given    the blocks that are donated with results
+    kept     the blocks in which the residuals lie
+    """
 
     function: Function
     work: tuple[tuple[int, Type], ...] = ()
@@ -84,264 +87,360 @@ class BufferPlan:
 def assign_buffers(
     function: Function, lends: bool = True, forward: BufferPlan | None = None
 ) -> BufferPlan:
-    """``function`` with large results in memory that is there; a called one is lent nothing, a
-    backward half the blocks of its ``forward``."""
+    """Assigns buffers to the large results of ``function``.
+
+    A callee is lent nothing. A backward half is lent the blocks of its ``forward`` half.
+    """
     body, before = function.body, forward or BufferPlan(function)
+    unchanged = BufferPlan(function, blocks=before.blocks)
     least = min(costs().large_bytes, costs().medium_bytes)
     if not any(size_of(value.type) >= least for op in body.walk() for value in op.results):
-        return BufferPlan(function, blocks=before.blocks)
-    held = {block: Value(NONE, "kept") for place in before.kept for block in place.blocks}
-    lying = {
-        op.result: frozenset(held[block] for block in before.kept[op.attrs["key"]].blocks)
-        for op in body.ops if held and op.name == "item" and op.operands[0] is body.params[0]
-    }  # fmt: skip
-    lying = {value: lies for value, lies in lying.items() if lies}
-    memory = BufferPool(alias_sets(body, lying), row_types(function, before.kept), lends)
-    memory.begin(before.blocks, held)
-    kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
-    plan = _BufferAssigner(memory, body, kept, gives=lends and function.residuals is None)
-    for cell in held.values():
-        if cell not in plan.escaping:
-            plan.ends_at(plan.last.get(cell, -1), cell)
-    body = plan.rewritten()
-    work = tuple((block, type_) for block, type_ in memory.buffers)
+        return unchanged
+    held = {block: Value(NONE, "saved") for place in before.kept for block in place.blocks}
+    aliases = alias_sets(body, _residual_aliases(body, before.kept, held))
+    pool = BufferPool(aliases, row_types(function, before.kept), lends)
+    pool.begin(before.blocks, held)
+    residuals = [function.residuals] if lends and isinstance(function.residuals, Value) else []
+    donates = lends and function.residuals is None
+    assigner = _BufferAssigner(pool, body, residuals, donates)
+    assigner.note_last_uses(held.values())
+    body = assigner.rewritten()
     if body is function.body:
-        return BufferPlan(function, blocks=before.blocks)
-    if work:
-        given = Value(TupleType(tuple(type_ for _, type_ in work)), "work")
-        opened = [
-            Op(lent, (given,), {"key": key, "block": block, **ONCE.get(block in memory.given, {})},
-               (value,), NOWHERE, "primal")
-            for key, ((block, _), value) in enumerate(memory.buffers.items())
-        ]  # fmt: skip
-        body = Region((*body.params, given), (*opened, *body.ops), body.yields)
-    function = with_body(function, body)
-    found = residual_placements(function) if kept else ()
-    return BufferPlan(function, work, tuple(memory.blocks), frozenset(memory.given), found)
+        return unchanged
+    function = with_body(function, _with_workspace(body, pool))
+    work = tuple((block, type_) for block, type_ in pool.buffers)
+    placements = residual_placements(function) if residuals else ()
+    return BufferPlan(function, work, tuple(pool.blocks), frozenset(pool.donated), placements)
+
+
+def _residual_aliases(
+    body: Region, kept: Sequence[Placement], held: Mapping[int, Value]
+) -> dict[Value, AliasSet]:
+    """Returns the locations of the residuals that a backward half takes from its first argument."""
+    if not held:
+        return {}
+    items = [op for op in body.ops if op.name == "item" and op.operands[0] is body.params[0]]
+    blocks = {op.result: kept[op.attrs["key"]].blocks for op in items}
+    return {
+        value: frozenset(held[block] for block in lies_in)
+        for value, lies_in in blocks.items()
+        if lies_in
+    }
+
+
+def _with_workspace(body: Region, pool: BufferPool) -> Region:
+    """Returns ``body`` with the lent buffers as one more parameter, taken out at the start."""
+    if not pool.buffers:
+        return body
+    work = Value(TupleType(tuple(type_ for _, type_ in pool.buffers)), "work")
+    taken = []
+    for key, ((block, _), value) in enumerate(pool.buffers.items()):
+        attrs = {"key": key, "block": block, **({"given": True} if block in pool.donated else {})}
+        taken.append(Op(lent, (work,), attrs, (value,), NOWHERE, "primal"))
+    return Region((*body.params, work), (*taken, *body.ops), body.yields)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """An operation whose calls need destinations.
+
+    escapes    its result outlives the region
+    is_large   its result is of ``large_bytes`` or more
+    lends      its calls may take lent buffers
+    donates    its result may take a block along
+    """
+
+    op: Op
+    place: int
+    calls: Sequence[DestinationCall]
+    escapes: bool
+    is_large: bool
+    lends: bool
+    donates: bool
 
 
 class _BufferAssigner:
-    """Goes through a region, knowing at each place what is dead. What it yields is not, but for
-    ``residuals``, which may lie in lent memory; where the plan ``gives``, a block goes with it."""
+    """Scans a region in order and knows at each place which values are dead.
+
+    The values that the region yields are never dead. Only ``residuals`` may lie in lent buffers
+    then. With ``donates``, a block may go to the caller with a result.
+    """
 
     def __init__(
         self,
-        memory: BufferPool,
+        pool: BufferPool,
         region: Region,
         residuals: Sequence[Value] = (),
-        gives: bool = False,
+        donates: bool = False,
     ):
-        self.memory, self.region, self.gives = memory, region, gives
+        self.pool, self.region, self.donates = pool, region, donates
         self.made = {value: op for op in region.ops for value in op.results}
         self.reads: Counter[Value] = Counter()
-        self.last: dict[Value, int] = {}
+        self.last_use: dict[Value, int] = {}
         for place, op in enumerate(region.ops):
             inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
             read = [*uses_of(op), *inner]
             self.reads.update(read)
-            self.note(read, place)
-        self.note(residuals, len(region.ops))
-        #: What was made here and put in memory, by where it is read last.
-        self.ends: list[tuple[int, int, Value]] = []
+            self.note_reads(read, place)
+        self.note_reads(residuals, len(region.ops))
+        #: The locations with a buffer, by the place of their last use.
+        self.lifetimes: list[tuple[int, int, Value]] = []
         self.count = itertools.count()
-        #: What was put into memory that was there, and operations that have a line for that.
+        #: Values that are written to existing memory, and operations with a line of their own for
+        #: that reason.
         self.written: set[Value] = set()
-        self.settled: set[Op] = set()
+        self.with_line: set[Op] = set()
         self.reached = 0
-        #: Cells whose memory a loop fills anew: no second array goes there.
-        self.taken: set[Value] = set()
-        #: Cells that outlive the region in somebody's hands.
+        #: Locations whose memory a loop fills anew; no second array goes there.
+        self.consumed: set[Value] = set()
+        #: Locations that outlive the region outside of lent buffers.
         self.escaping: set[Value] = set()
-        #: Cells that backward reads: in a block that is lent it may work there after.
-        self.kept = {cell for value in residuals for cell in memory.cells(value)}
+        #: Locations that backward reads. Backward may reuse them if they lie in a lent block.
+        self.saved = {each for value in residuals for each in pool.locations(value)}
         for value in region.yields:
             if value not in residuals:
-                self.escaping |= memory.cells(value)
+                self.escaping |= pool.locations(value)
 
-    def note(self, values: Sequence[Value], place: int) -> None:
+    def note_reads(self, values: Sequence[Value], place: int) -> None:
         for value in values:
-            for cell in self.memory.cells(value):
-                self.last[cell] = place
+            for location in self.pool.locations(value):
+                self.last_use[location] = place
 
     def rewritten(self) -> Region:
-        """The region with writes to memory; the same object where there are none."""
+        """Returns the region with destinations; the same object if there are none."""
         ops: list[Op] = []
         for place, op in enumerate(self.region.ops):
             self.release(place)
-            ops += self.visit(place, map_regions(op, self.inside))
+            ops += self.visit(place, map_regions(op, self.inner_region))
         self.release(len(self.region.ops))
-        if all(a is b for a, b in zip(ops, self.region.ops)):
-            return self.region
-        return Region(self.region.params, tuple(ops), self.region.yields)
+        return with_ops(self.region, ops)
 
-    def ends_at(self, place: int, cell: Value) -> None:
-        """Notes that ``cell`` is read at ``place`` for the last time."""
-        heapq.heappush(self.ends, (place, next(self.count), cell))
+    def note_last_use(self, place: int, location: Value) -> None:
+        heapq.heappush(self.lifetimes, (place, next(self.count), location))
+
+    def note_last_uses(self, locations: Iterable[Value]) -> None:
+        """Lets the buffers of ``locations`` go after their last use, at once if there is none."""
+        for location in locations:
+            if location not in self.escaping:
+                self.note_last_use(self.last_use.get(location, -1), location)
 
     def release(self, place: int) -> None:
-        """Frees the lent arrays of what was made here and is not read from ``place`` on."""
-        while self.ends and self.ends[0][0] < place:
-            _, _, cell = heapq.heappop(self.ends)
-            if cell in self.memory.slots:
-                self.memory.release(cell)
+        """Releases the buffers of locations that are not read from ``place`` on."""
+        while self.lifetimes and self.lifetimes[0][0] < place:
+            _, _, location = heapq.heappop(self.lifetimes)
+            if location in self.pool.slots:
+                self.pool.release(location)
 
-    def inside(self, region: Region) -> Region:
-        """A region within, whose values are seen in it alone."""
-        holders, taken = dict(self.memory.holders), set(self.memory.slots)
-        found = _BufferAssigner(self.memory, region).rewritten()
-        for cell in set(self.memory.slots) - taken:
-            self.memory.release(cell)
-        self.memory.holders = holders
+    def inner_region(self, region: Region) -> Region:
+        """Assigns buffers in a nested region, whose values are visible in it alone."""
+        holders, taken = dict(self.pool.holders), set(self.pool.slots)
+        found = _BufferAssigner(self.pool, region).rewritten()
+        for location in set(self.pool.slots) - taken:
+            self.pool.release(location)
+        self.pool.holders = holders
         return found
 
     def visit(self, place: int, op: Op) -> Sequence[Op]:
-        """What stands for ``op``."""
-        if op.opdef is into and self.memory.cells(op.operands[-1]) & self.memory.unordered:
+        """Returns the operations that replace ``op``."""
+        if op.opdef is into and self.pool.locations(op.operands[-1]) & self.pool.unordered:
             return (replace(op, attrs={"text": without_order(op.attrs["text"])}),)
-        pieces, lends = _pieces(op), self.memory.lends
-        escapes = not pieces or op.result in self.escaping
-        large = bool(pieces) and size_of(op.result.type) >= costs().large_bytes
-        lends = lends and large
-        gives = lends and escapes and self.gives
-        if not pieces or len(pieces) > 1 and not gives and (escapes or not lends):
+        calls = _sized_calls(op)
+        if not calls:
+            return (op,)
+        request = self.request(place, op, calls)
+        temporaries = len(calls) > 1
+        if temporaries and not request.donates and (request.escapes or not request.lends):
             return (op,)
         targets: list[Value] = []
-        made: list[Op] = []
-        for number, piece in enumerate(pieces):
-            later = {v for after in pieces[number + 1 :] for v in after.arguments}
-            user = None if large else op
-            out = escapes and piece.result is op.result
-            target = self.in_place(piece, place, later, out, user)
-            if op.name == "empty":
-                target = self.in_tiles(op.result, place, out)
-            if target is None and gives and out:
-                target = self.memory.give(piece.result, or_new=len(pieces) > 1)
-            elif target is None and lends and not out:
-                target = self.memory.take(piece.result)
+        allocations: list[Op] = []
+        for number, call in enumerate(calls):
+            later = {value for after in calls[number + 1 :] for value in after.arguments}
+            target = self.destination(request, call, later)
             if target is None:
                 return (op,)
-            if piece.result is not op.result:
-                self.last[piece.result] = place  # a temporary
-            self.ends_at(self.last.get(piece.result, place), piece.result)
-            if op.name in BEGUN and target not in self.memory.buffers.values():
-                pieces = [replace(piece, text="{0}")]  # memory that is surely there
-                self.memory.unordered |= self.memory.cells(op.result)
-            elif piece.needs_memory and target in self.memory.buffers.values():
-                made.append(self.made_sure(op, target))
-                target = made[-1].result
+            if call.result is not op.result:
+                self.last_use[call.result] = place  # a temporary
+            self.note_last_use(self.last_use.get(call.result, place), call.result)
+            is_lent = target in self.pool.buffers.values()
+            if op.name in ALLOCATIONS and not is_lent:
+                calls = [replace(call, text="{0}")]  # no allocation: the memory exists
+                self.pool.unordered |= self.pool.locations(op.result)
+            elif call.needs_memory and is_lent:
+                allocations.append(_ensure_allocated(op, target))
+                target = allocations[-1].result
             targets.append(target)
-            self.written.add(piece.result)
-        # Before a statement that writes, whatever waited for its user has become one.
-        self.settled.update(self.region.ops[self.reached : place])
-        self.reached = place
+            self.written.add(call.result)
+        self.note_statement(place)
         if op.name == "full":
-            return fill_in_place(op, pieces[0].text, targets[0])
-        return made + [
-            replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
-                    results=(piece.result,))
-            for piece, target in zip(pieces, targets)
-        ]  # fmt: skip
+            return fill_in_place(op, calls[0].text, targets[0])
+        return [*allocations, *map(partial(_written_to, op), calls, targets)]
 
-    def made_sure(self, op: Op, buffer: Value) -> Op:
-        """The array of a block for the result of ``op``, or a new one where none is lent."""
-        attrs = {"text": allocate_text(buffer.type)}
-        return replace(op, opdef=into, operands=(buffer,), attrs=attrs,
-                       results=(Value(buffer.type, "memory"),))  # fmt: skip
+    def request(self, place: int, op: Op, calls: Sequence[DestinationCall]) -> _Request:
+        is_large = size_of(op.result.type) >= costs().large_bytes
+        escapes, lends = op.result in self.escaping, self.pool.lends and is_large
+        donates = lends and escapes and self.donates
+        return _Request(op, place, calls, escapes, is_large, lends, donates)
 
-    def has_line(self, operand: Value, user: Op) -> bool:
-        """Whether ``operand`` has a line of its own, and is not written inside ``user``."""
-        maker = self.made.get(operand)
-        if (
-            maker is None
-            or operand.has_user_name
-            or self.reads[operand] > 1
-            or operand in self.written
-        ):
-            return True
-        apart = (maker.span.file, maker.span.line) != (user.span.file, user.span.line)
-        return apart or maker in self.settled
+    def note_statement(self, place: int) -> None:
+        """Notes the operations before ``place``: a statement that writes turns them into lines."""
+        self.with_line.update(self.region.ops[self.reached : place])
+        self.reached = place
 
-    def in_tiles(self, made: Value, place: int, escapes: bool) -> Value | None:
-        """Memory for what a loop fills: of an array of which it takes the same tiles, and nobody
-        anything later."""
+    def destination(
+        self, request: _Request, call: DestinationCall, later: Set[Any]
+    ) -> Value | None:
+        """Returns the array that ``call`` writes to; ``later`` are the arguments of later calls."""
+        escapes = request.escapes and call.result is request.op.result
+        if request.op.name == "empty":
+            target = self.consumed_array(call.result, request.place, escapes)
+        else:
+            target = self.overwritable_operand(request, call, later, escapes)
+        if target is None and request.donates and escapes:
+            return self.pool.donate(call.result, or_new=len(request.calls) > 1)
+        if target is None and request.lends and not escapes:
+            return self.pool.take(call.result)
+        return target
+
+    def consumed_array(self, made: Value, place: int, escapes: bool) -> Value | None:
+        """Returns the memory of an array for ``made``, which the next loop fills by tiles.
+
+        The loop takes the same tiles of that array, and nothing reads it later.
+        """
         after = enumerate(self.region.ops[place + 1 :], place + 1)
-        found = next(((at, op) for at, op in after if made in op.operands), None)
-        if found is None or found[1].name != "for" or escapes and not self.gives:
+        at, op = next(((at, op) for at, op in after if made in op.operands), (0, None))
+        if op is None or op.name != "for" or escapes and not self.donates:
             return None
-        at, loop = found[0], Loop(found[1])
-        taken = arrays_taken(loop, loop.inits.index(made), self.memory.lies)
-        for array in taken:
-            (cell, *others) = self.memory.cells(array)
-            rows = self.memory.rows
-            fits = rows.get(array) == made.type and not others
-            fits = fits and all(rows.get(each) == made.type for each in taken
-                                if cell in self.memory.cells(each))  # fmt: skip
-            fits = fits and cell not in self.taken
-            # What was made around this region is read again: the region may be a loop's.
-            fits = fits and (cell in self.made or self.is_kept(array, made.type))
-            if not fits or self.last.get(cell) != at or cell in self.escaping:
+        loop = Loop(op)
+        arrays = arrays_taken(loop, loop.inits.index(made), self.pool.aliases)
+        for array in arrays:
+            location = self.consumable_location(array, arrays, made.type)
+            if location is None or self.last_use.get(location) != at:
                 continue
-            if cell not in self.memory.slots:
-                target = array if cell is array and cell in self.made else None
+            target: Value | None
+            if location not in self.pool.slots:
+                target = array if location is array and location in self.made else None
             elif escapes:
-                target = self.memory.give(made, cell)
+                target = self.pool.donate(made, location)
             else:
-                target = self.memory.put(made, self.memory.slots.pop(cell))
+                target = self.pool.put(made, self.pool.slots.pop(location))
             if target is not None:
-                self.taken.add(cell)
+                self.consumed.add(location)
                 return target
         return None
 
-    def is_kept(self, array: Value, rows: Type) -> bool:
-        """Whether ``array`` is a residual that lies in the rows of such an array: nothing may be
-        written over it by name, but into its block, where there is one; in the outermost region,
-        which runs once."""
+    def consumable_location(
+        self, array: Value, arrays: Sequence[Value], type_: Type
+    ) -> Value | None:
+        """Returns the location of ``array`` if an array of ``type_`` may overwrite it row by row.
+
+        ``arrays`` are all arrays that the loop takes by tiles.
+        """
+        (location, *others) = self.pool.locations(array)
+        rows = self.pool.rows
+        sharing = [each for each in arrays if location in self.pool.locations(each)]
+        if others or not all(rows.get(each) == type_ for each in sharing):
+            return None
+        if location in self.consumed or location in self.escaping:
+            return None
+        # A region around this one reads its values again: it may be a loop.
+        return location if location in self.made or self.is_residual(array, type_) else None
+
+    def is_residual(self, array: Value, rows: Type) -> bool:
+        """True if ``array`` is a residual that lies in the rows of such an array.
+
+        Its block may be reused, where there is one, but no array is written to under its name. This
+        holds in the outermost region only, which runs once.
+        """
         maker = self.made.get(array)
         is_item = maker is not None and maker.name == "item"
-        return self.gives and is_item and self.memory.rows.get(array) == rows
+        return self.donates and is_item and self.pool.rows.get(array) == rows
 
-    def in_place(
-        self, piece: DestinationCall, place: int, later: set[Any], escapes: bool, user: Op | None
+    def overwritable_operand(
+        self, request: _Request, call: DestinationCall, later: Set[Any], escapes: bool
     ) -> Value | None:
-        """An argument that may be written over; its memory is the result's from now on. For a
-        ``user`` it must have a line of its own."""
-        for argument in piece.arguments if piece.in_place else ():
-            if not isinstance(argument, Value) or argument.type != piece.result.type:
+        """Returns an argument that ``call`` may overwrite; its memory goes to the result."""
+        for argument in call.arguments if call.in_place else ():
+            if not isinstance(argument, Value) or argument.type != call.result.type:
                 continue
-            # The very array that an operation made: a view may be stretched, and read-only.
-            (cell, *others) = self.memory.cells(argument) or (argument,)
-            owned = self.memory.rows.get(argument) == argument.type and not others
-            owned = owned and cell in self.made and cell not in self.escaping
-            dead = self.last.get(cell, place) <= place and not any(
-                cell == v or cell in self.memory.cells(v) for v in later
-            )
-            temporary = argument not in self.memory.lies and argument not in later
-            is_lent = cell in self.memory.slots
-            kept = is_lent and dead and not others and cell not in self.escaping
-            kept = kept and self.is_kept(argument, argument.type)
-            if not (owned and dead or temporary or kept):
+            location = self.overwritable_location(argument, request.place, later)
+            if location is None or not self.pays_off(request, call, argument, location):
                 continue
-            if user is not None and not self.has_line(argument, user):
-                continue
-            if user is None and self.memory.lends and not is_lent and piece.result in self.kept:
-                continue
-            if is_lent and escapes:
-                target = self.memory.give(piece.result, cell) if self.gives else None
-                if target is not None:
-                    return target
-                continue
-            if kept:
-                return self.memory.put(piece.result, self.memory.slots.pop(cell))
-            self.memory.hand_on(cell, piece.result)
-            return argument
+            target = self.overwrite(argument, location, call.result, escapes)
+            if target is not None:
+                return target
         return None
 
+    def overwritable_location(self, argument: Value, place: int, later: Set[Any]) -> Value | None:
+        """Returns the location of ``argument`` if it may be overwritten, else None.
 
-def _pieces(op: Op) -> list[DestinationCall]:
-    """The calls that ``op`` is made of, if its result is large and each can be told where to put
-    what it makes."""
-    begun = op.name in BEGUN and type(op.attrs.get("value", 0)) in (int, float)
-    if begun and not op.operands and size_of(op.result.type) >= costs().large_bytes:
+        The argument is a temporary of the operation, or the very array that an operation made (a
+        view may be broadcast, and read-only), or a residual; and it is dead.
+        """
+        (location, *others) = self.pool.locations(argument) or (argument,)
+        if argument not in self.pool.aliases and argument not in later:
+            return location
+        dead = self.last_use.get(location, place) <= place and not any(
+            location == value or location in self.pool.locations(value) for value in later
+        )
+        if others or not dead or location in self.escaping:
+            return None
+        owned = self.pool.rows.get(argument) == argument.type and location in self.made
+        is_lent = location in self.pool.slots
+        if owned or is_lent and self.is_residual(argument, argument.type):
+            return location
+        return None
+
+    def pays_off(
+        self, request: _Request, call: DestinationCall, argument: Value, location: Value
+    ) -> bool:
+        """True if overwriting ``argument`` saves memory.
+
+        Below the large size it saves some only if the argument has a line of its own. A residual
+        belongs into a lent block, in which backward can work later.
+        """
+        if not request.is_large:
+            return self.has_line(argument, request.op)
+        is_lent = location in self.pool.slots
+        return is_lent or not self.pool.lends or call.result not in self.saved
+
+    def overwrite(
+        self, argument: Value, location: Value, result: Value, escapes: bool
+    ) -> Value | None:
+        """Moves the memory of ``argument`` to ``result``, and returns the array to write to."""
+        is_lent = location in self.pool.slots
+        if is_lent and escapes:
+            return self.pool.donate(result, location) if self.donates else None
+        if is_lent and self.is_residual(argument, argument.type):
+            return self.pool.put(result, self.pool.slots.pop(location))
+        self.pool.transfer(location, result)
+        return argument
+
+    def has_line(self, operand: Value, user: Op) -> bool:
+        """True if ``operand`` has a line of its own, and is not written inside that of ``user``."""
+        maker = self.made.get(operand)
+        if maker is None or maker in self.with_line or operand in self.written:
+            return True
+        if operand.has_user_name or self.reads[operand] > 1:
+            return True
+        return (maker.span.file, maker.span.line) != (user.span.file, user.span.line)
+
+
+def _written_to(op: Op, call: DestinationCall, target: Value) -> Op:
+    operands, attrs = (*call.arguments, target), {"text": call.text}
+    return replace(op, opdef=into, operands=operands, attrs=attrs, results=(call.result,))
+
+
+def _ensure_allocated(op: Op, buffer: Value) -> Op:
+    """Returns the operation that takes ``buffer``, or a new array where none is lent."""
+    attrs, results = {"text": allocate_text(buffer.type)}, (Value(buffer.type, "memory"),)
+    return replace(op, opdef=into, operands=(buffer,), attrs=attrs, results=results)
+
+
+def _sized_calls(op: Op) -> list[DestinationCall]:
+    """Returns the calls of ``op`` if its result is of ``medium_bytes`` or more and they accept
+    destinations."""
+    allocates = op.name in ALLOCATIONS and type(op.attrs.get("value", 0)) in (int, float)
+    if allocates and not op.operands and size_of(op.result.type) >= costs().large_bytes:
         return [DestinationCall(allocate_text(op.result.type), (), op.result, False)]
     if op.regions or len(op.results) != 1 or op.opdef in (into, lent):
         return []
@@ -350,5 +449,5 @@ def _pieces(op: Op) -> list[DestinationCall]:
     if size_of(op.result.type) < min(costs().large_bytes, costs().medium_bytes) or op.opdef.views:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
-        return []  # computed with in float32, and rounded: more than NumPy's own call
+        return []  # computed in float32 and rounded: more than the call of NumPy
     return destination_calls(op)

@@ -38,8 +38,8 @@ from autodiff_compiler.ir.rewrite import Producers, producers, producers_among
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
-#: What begins an array that is filled later.
-BEGUN = ("empty", "full")
+#: Operations that allocate an array that is filled later.
+ALLOCATIONS = ("empty", "full")
 
 
 def decompose(function: Function, when: str | None = None) -> Function:
@@ -106,6 +106,6 @@ def _apart(op: Op) -> Sequence[Op]:
     if found is None or found.type != op.result.type:
         return (op,)
     for each in builder.ops:
-        if each.name in BEGUN:
+        if each.name in ALLOCATIONS:
             each.result.name, each.result.has_user_name = op.result.name, op.result.has_user_name
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]
