@@ -25,8 +25,13 @@ from autodiff_compiler.frontend.core.error_translation import without_dict
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
-from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES
+from autodiff_compiler.frontend.numpy_rules.sharing import (
+    ATTRIBUTES,
+    NumpyCall,
+    place_result,
+    row_of,
+)
 from autodiff_compiler.frontend.numpy_rules.writes import WRITING_METHODS
 from autodiff_compiler.frontend.objects.attribute_protocol import get_attribute
 from autodiff_compiler.ir.nodes import Value
@@ -93,10 +98,9 @@ def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
 def _array_attribute(low: Lowering, owner: Value, name: str) -> Any:
     """An attribute of an array in plain NumPy code."""
     if name in ARRAY_PROPERTIES:
-        made = ARRAY_PROPERTIES[name](owner)
-        return numpy_sharing.settled(
-            low, numpy_sharing.ATTRIBUTES[name], name, [owner], {}, made, True
-        )
+        kind = row_of(low, ATTRIBUTES, name, f"the attribute '{name}' of an array")
+        call = NumpyCall(kind, name, [owner], of_array=True)
+        return place_result(low, call, ARRAY_PROPERTIES[name](owner))
     if name in ARRAY_METHODS:
         return TensorMethod(owner, ARRAY_METHODS[name], name)
     if name in WRITING_METHODS:

@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.core.dependencies import roots
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers, refuse_foreign
-from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
+from autodiff_compiler.frontend.numpy_rules.sharing import index_without_axes
 from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
@@ -104,7 +104,7 @@ def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
         return scalar_conversion.shape_item(owner, at=low.static(key, "an axis"))
     rest, index = encode_index(low, key)
     if low.compilation.numpy and owner.ndim == 0 and index in (("...",), ()):
-        return numpy_sharing.whole(low, owner, index == ("...",))
+        return index_without_axes(low, owner, index == ("...",))
     with ExitStack() as tested:
         for at, axis in _places(owner, key):
             tested.enter_context(_in_bounds(low, owner, at, axis))

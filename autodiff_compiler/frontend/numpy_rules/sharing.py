@@ -1,4 +1,4 @@
-"""Whether what a function of NumPy gives is a copy or a view: one table for all that is compiled.
+"""Copies and views: one table of what each NumPy function, method and attribute returns.
 
 ``COPY``     new memory.
 ``VIEW``     the memory of the first argument, or that argument itself.
@@ -8,16 +8,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_layouts import is_line, row_major, static_shape
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.ir.nodes import Value, array_type
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
 
+Order = Literal["C", "F", "A", "K"]
 COPY, VIEW, PERHAPS = "copy", "view", "view if it can"
 
 _FUNCTIONS = {
@@ -45,120 +50,173 @@ _ATTRIBUTES = {COPY: "dtype ndim size", VIEW: "T mT real", PERHAPS: "imag"}
 
 
 def _rows(named: Mapping[str, str]) -> dict[str, str]:
+    """Returns the kind of each name."""
     return {name: kind for kind, names in named.items() for name in names.split()}
 
 
-def _found(name: str) -> Any:
+def _numpy_function(name: str) -> Any:
+    """Returns NumPy's function of this name; None if this version has none."""
     home, _, last = name.rpartition(".")
     return getattr(np.linalg if home else np, last, None)
 
 
 FUNCTIONS: dict[Any, str] = {
-    _found(name): kind for name, kind in _rows(_FUNCTIONS).items() if _found(name) is not None
+    function: kind
+    for name, kind in _rows(_FUNCTIONS).items()
+    if (function := _numpy_function(name)) is not None
 }
 METHODS, ATTRIBUTES = _rows(_METHODS), _rows(_ATTRIBUTES)
 #: Functions that make arrays of numbers.
-MADE = frozenset((np.arange, np.eye, np.full, np.identity))
-#: Views that NumPy lets nobody write to.
+CREATORS = frozenset((np.arange, np.eye, np.full, np.identity))
+#: Functions whose views are read-only.
 READ_ONLY = frozenset(("broadcast_to", "diag", "diagonal", "imag"))
 #: Functions whose result is in C order, whatever the order of their arguments.
 ROW_MAJOR = frozenset(("dot", "empty", "ones", "outer", "zeros"))
 #: Functions that make arrays also where these have no axes; other results without axes are scalars.
 _ARRAYS = frozenset(
-    (
-        "array", "asanyarray", "asarray", "broadcast_to", "copy", "cross", "empty", "empty_like",
-        "full", "full_like", "ones", "ones_like", "roll", "select", "tensordot", "tile", "where",
-        "zeros", "zeros_like",
-    )
-)  # fmt: skip
-#: Functions, and methods and attributes, that give a scalar of a scalar and else an array.
+    """array asanyarray asarray broadcast_to copy cross empty empty_like full full_like ones
+    ones_like roll select tensordot tile where zeros zeros_like""".split()
+)
+#: Functions, and methods and attributes, that return a scalar for a scalar, else an array.
 _LIKE_THEIR_ARGUMENT = frozenset(("imag", "moveaxis", "real", "reshape", "squeeze", "transpose"))
 _LIKE_THEIR_ARRAY = _LIKE_THEIR_ARGUMENT | {"T", "astype", "conj", "conjugate", "copy", "view"}
-#: What gives a scalar of one of Python's numbers.
+#: Functions that return a scalar for a Python number.
 _OF_NUMBERS = frozenset(("imag", "real"))
-#: Functions that give their argument itself, if its dtype is the one asked for.
-_AS_IT_IS = frozenset(("array", "asanyarray", "asarray", "ascontiguousarray", "astype"))
+#: Functions that return their argument itself, if it has the dtype that is asked for.
+_MAY_RETURN_ARGUMENT = frozenset(("array", "asanyarray", "asarray", "ascontiguousarray", "astype"))
 
 
-def kind_of(callee: Any) -> str:
-    """Return the row of a function; a ufunc, a class and what takes no array make a new one."""
-    new = isinstance(callee, (np.ufunc, type)) or callee in MADE
-    return COPY if new else FUNCTIONS[callee]
+@dataclass(frozen=True)
+class NumpyCall:
+    """A call of a function, method or attribute of NumPy, as far as it decides where the result
+    lies: its row in the table, its arguments, and its options ``copy`` and ``order``."""
+
+    kind: str
+    name: str
+    args: Sequence[Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: True for a method or an attribute of an array.
+    of_array: bool = False
+
+    @property
+    def source(self) -> Value | None:
+        """The first argument, if it is an array known only at run time."""
+        return self.args[0] if self.args and is_array(self.args[0]) else None
+
+    @property
+    def order(self) -> Order | None:
+        """The argument ``order``."""
+        return self.options.get("order")
 
 
-def _is_array_without_axes(memory: Any, name: str, of_array: bool, args: Sequence[Any]) -> Any:
-    """Decide whether a result without axes is an array, and no scalar; None if not known."""
-    if not of_array and name in _ARRAYS:
-        return True
-    if name not in (_LIKE_THEIR_ARRAY if of_array else _LIKE_THEIR_ARGUMENT):
-        return False
-    if not args or not is_array(args[0]):
-        return name not in _OF_NUMBERS
-    return memory.is_array(args[0]) if args[0].type.ndim == 0 else True
+def kind_of(low: Lowering, callee: Any) -> str:
+    """Returns the row of a function. Ufuncs, classes and functions that take no array make new
+    arrays."""
+    if isinstance(callee, (np.ufunc, type)) or callee in CREATORS:
+        return COPY
+    return row_of(low, FUNCTIONS, callee, f"np.{callee.__name__}")
 
 
-def settled(
-    low: Any,
-    kind: str,
-    name: str,
-    args: Sequence[Any],
-    told: Mapping[str, Any],
-    result: Any,
-    of_array: bool = False,
-) -> Any:
-    """Return the result of a NumPy function in the memory where NumPy would put it. ``told`` are
-    the arguments that say something of that: ``copy``, ``order``. ``of_array``: it is a method or
-    an attribute."""
+def row_of(low: Lowering, table: Mapping[Any, str], key: Any, title: str) -> str:
+    """Returns a row of one of the tables above. Refuses a function that has none: its result
+    might be a view, and a write to it would then be lost."""
+    if key not in table:
+        raise low.fail(
+            UnsupportedSyntax,
+            f"whether {title} returns a copy or a view is not known to the compiler",
+            "report it, and use another function of NumPy until then",
+        )
+    return table[key]
+
+
+def place_result(low: Lowering, call: NumpyCall, result: Any) -> Any:
+    """Returns the result of a NumPy call in the memory where NumPy would put it."""
     memory = low.compilation.memory
-    source = args[0] if args and is_array(args[0]) else None
-    if kind == PERHAPS:
-        kind, result = _decided(low, name, source, told, result)
-    given = memory.of_all(_leaves(args))
-    layouts = [memory.layouts.get(arg) for arg in _leaves(args) if is_array(arg)]
-    # How other functions than ufuncs order their results depends on how NumPy computes them.
-    exact = isinstance(_found(name), np.ufunc) or all(
+    if call.kind == PERHAPS:
+        kind, result = _copy_or_view(low, call, result)
+        call = replace(call, kind=kind)
+    arrays = [arg for arg in _flattened(call.args) if is_array(arg)]
+    layouts = [memory.layouts.get(arg) for arg in arrays]
+    # The order of another function's result depends on how NumPy computes it.
+    exact = isinstance(_numpy_function(call.name), np.ufunc) or all(
         layout is None or layout.flags.c_contiguous for layout in layouts
     )
-
-    def placed(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            items = map(placed, value)
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if not is_array(value):
-            return value
-        shared = bool(memory.of(value) & given)
-        if kind == COPY and shared and value.type.ndim != 0:
-            value = structure.copy(value)
-        if value.type.ndim == 0:
-            if name == "reshape" and source is not None and source.type.ndim == 0:
-                value = structure.transpose(source, perm=())
-            stands = _is_array_without_axes(memory, name, of_array, args)
-            given_itself = any(value is arg for arg in _leaves(args))
-            if given_itself and (kind == COPY or stands is not memory.is_array(value)):
-                value = structure.copy(value)
-            memory.stands(value, stands)
-        shape, order = static_shape(value), told.get("order")
-        one_order = kind == COPY and (order == "C" or shape is not None and is_line(shape))
-        if shape is not None and (name in ROW_MAJOR or one_order):
-            memory.layouts[value] = row_major(shape)
-        elif name.endswith("_like") and order in (None, "K", "A"):
-            laid = memory.layouts.get(source) if source is not None else None
-            if laid is not None and laid.shape == shape:
-                memory.layouts[value] = np.empty_like(laid, order=order or "K")
-            else:
-                memory.layouts.pop(value, None)
-        elif kind == COPY and (order == "F" or not exact and value.type.ndim != 1):
-            memory.layouts.pop(value, None)
-        if name in READ_ONLY and (shared or name == "imag"):
-            memory.read_only.add(value)
-        return value
-
-    return placed(result)
+    given = memory.of_all(_flattened(call.args))
+    return _map_arrays(partial(_place_array, low, call, given, exact), result)
 
 
-def whole(low: Any, array: Value, is_array: bool) -> Value:
-    """Return ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which is
-    a scalar."""
+def _map_arrays(change: Callable[[Value], Value], result: Any) -> Any:
+    """Returns a result with each array in it changed."""
+    if isinstance(result, (list, tuple)):
+        items = [_map_arrays(change, item) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return change(result) if is_array(result) else result
+
+
+def _place_array(
+    low: Lowering, call: NumpyCall, given: frozenset[Any], exact: bool, value: Value
+) -> Value:
+    """Returns one array of a result, copied where NumPy copies. Notes its layout.
+
+    ``given`` is the memory of the arguments. ``exact`` is true if the layout follows from theirs.
+    """
+    memory = low.compilation.memory
+    is_shared = bool(memory.of(value) & given)
+    if array_type(value).ndim == 0:
+        value = _place_without_axes(low, call, value)
+    elif call.kind == COPY and is_shared:
+        value = structure.copy(value)
+    _note_layout(low, call, value, exact)
+    if call.name in READ_ONLY and (is_shared or call.name == "imag"):
+        memory.read_only.add(value)
+    return value
+
+
+def _place_without_axes(low: Lowering, call: NumpyCall, value: Value) -> Value:
+    """Returns a result without axes, which is noted as an array or a scalar."""
+    memory, source = low.compilation.memory, call.source
+    if call.name == "reshape" and source is not None and array_type(source).ndim == 0:
+        value = structure.transpose(source, perm=())
+    stands = _is_array_without_axes(low, call)
+    is_argument = any(value is arg for arg in _flattened(call.args))
+    if is_argument and (call.kind == COPY or stands is not memory.is_array(value)):
+        value = structure.copy(value)
+    memory.stands(value, stands)
+    return value
+
+
+def _is_array_without_axes(low: Lowering, call: NumpyCall) -> bool | None:
+    """True if a result without axes is an array, false if it is a scalar, None if not known."""
+    if not call.of_array and call.name in _ARRAYS:
+        return True
+    if call.name not in (_LIKE_THEIR_ARRAY if call.of_array else _LIKE_THEIR_ARGUMENT):
+        return False
+    if call.source is None:
+        return call.name not in _OF_NUMBERS
+    has_axes = array_type(call.source).ndim != 0
+    return has_axes or low.compilation.memory.is_array(call.source)
+
+
+def _note_layout(low: Lowering, call: NumpyCall, value: Value, exact: bool) -> None:
+    """Notes the layout of a result where it is known, and forgets it where it is not."""
+    layouts, shape, order = low.compilation.memory.layouts, static_shape(value), call.order
+    is_copy = call.kind == COPY
+    one_order = is_copy and (order == "C" or shape is not None and is_line(shape))
+    if shape is not None and (call.name in ROW_MAJOR or one_order):
+        layouts[value] = row_major(shape)
+    elif call.name.endswith("_like") and order in (None, "K", "A"):
+        like = None if call.source is None else layouts.get(call.source)
+        if like is not None and like.shape == shape:
+            layouts[value] = np.empty_like(like, order=order or "K")
+        else:
+            layouts.pop(value, None)
+    elif is_copy and (order == "F" or not exact and array_type(value).ndim != 1):
+        layouts.pop(value, None)
+
+
+def index_without_axes(low: Lowering, array: Value, is_array: bool) -> Value:
+    """Returns ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which
+    is a scalar."""
     memory = low.compilation.memory
     own = is_array and memory.is_array(array) is False
     made: Value = structure.copy(array) if own else structure.transpose(array, perm=())
@@ -166,66 +224,72 @@ def whole(low: Any, array: Value, is_array: bool) -> Value:
     return made
 
 
-def _leaves(things: Any) -> Iterator[Any]:
+def _flattened(things: Any) -> Iterator[Any]:
+    """Yields the items of nested lists and tuples."""
     for thing in things:
         if isinstance(thing, (list, tuple)):
-            yield from _leaves(thing)
+            yield from _flattened(thing)
         else:
             yield thing
 
 
-def _decided(
-    low: Any, name: str, source: Any, told: Mapping[str, Any], result: Any
-) -> tuple[str, Any]:
-    """Return whether this call gives a copy or a view, and the result."""
-    copy = told.get("copy", name in ("array", "astype", "meshgrid", "nan_to_num"))
-    if copy is True:
+def _copy_or_view(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any]:
+    """Returns ``COPY`` or ``VIEW`` for a call that may give either, and its result."""
+    copies_by_default = call.name in ("array", "astype", "meshgrid", "nan_to_num")
+    if call.options.get("copy", copies_by_default) is True:
         return COPY, result
-    memory = low.compilation.memory
-    if name in _AS_IT_IS:
-        return _as_it_is(low, name, source, told, result)
-    if name in ("reshape", "ravel") and isinstance(result, Value):
-        maker = low.builder.producer(result)
-        while maker is not None and maker.opdef is structure.transpose:
-            maker = low.builder.producer(maker.operands[0])
-        if maker is None or maker.opdef is not structure.reshape:
-            return VIEW, result
-        made, layout = maker.results[0], memory.layouts.get(maker.operands[0])
-        if layout is None:
-            if name == "ravel":
-                memory.reshaped.discard(made)
-            return VIEW, result
-        if made in memory.reshaped and (name == "reshape" or layout.flags.c_contiguous):
-            return VIEW, result
-        return COPY, result
+    if call.name in _MAY_RETURN_ARGUMENT:
+        return _converted(low, call, result)
+    if call.name in ("reshape", "ravel") and isinstance(result, Value):
+        return _reshaped(low, call, result), result
     return VIEW, result
 
 
-def _as_it_is(
-    low: Any, name: str, source: Any, told: Mapping[str, Any], result: Any
-) -> tuple[str, Any]:
-    """Return ``source`` itself where its dtype and order are those that are asked for."""
+def _reshaped(low: Lowering, call: NumpyCall, result: Value) -> str:
+    """Returns ``COPY`` where a ``reshape`` or ``ravel`` certainly copies, else ``VIEW``."""
+    memory = low.compilation.memory
+    maker = low.builder.producer(result)
+    while maker is not None and maker.opdef is structure.transpose:
+        maker = low.builder.producer(maker.operands[0])
+    if maker is None or maker.opdef is not structure.reshape:
+        return VIEW
+    made, source = maker.results[0], maker.operands[0]
+    layout = memory.layouts.get(source) if isinstance(source, Value) else None
+    if layout is None:
+        if call.name == "ravel":
+            memory.reshaped.discard(made)
+        return VIEW
+    is_view = made in memory.reshaped and (call.name == "reshape" or layout.flags.c_contiguous)
+    return VIEW if is_view else COPY
+
+
+def _converted(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any]:
+    """Returns the argument itself where it has the dtype and order that are asked for."""
+    memory, source, order = low.compilation.memory, call.source, call.order
     if source is None or not isinstance(result, Value):
         return COPY, result
-    have, want = source.type.dtype, result.type.dtype  # type: ignore[attr-defined]
-    if have is not None and have != want:
+    have = array_type(source).dtype
+    if have is not None and have != array_type(result).dtype:
         return COPY, result
-    layout, order = low.compilation.memory.layouts.get(source), told.get("order")
-    if name == "ascontiguousarray":
-        if source.ndim == 0:  # the result has an axis: a view of an array, a copy of a scalar
-            return (COPY if low.compilation.memory.is_array(source) is False else VIEW), result
+    layout = memory.layouts.get(source)
+    if call.name == "ascontiguousarray":
+        if array_type(source).ndim == 0:  # the result has an axis: a view unless of a scalar
+            return (COPY if memory.is_array(source) is False else VIEW), result
         order = "C"
-    if have is None or order in ("C", "F") and layout is None:
+    in_order = order not in ("C", "F") or layout is not None and _is_in_order(layout, order)
+    if have is None or not in_order and layout is None:
         result = structure.copy(result) if result is source else result
-        low.compilation.memory.may_be(result, low.compilation.memory.of(source))
+        memory.may_be(result, memory.of(source))
         return VIEW, result
-    if order in ("C", "F") and not (
-        layout.flags.c_contiguous if order == "C" else layout.flags.f_contiguous
-    ):
-        return COPY, result
-    return VIEW, source
+    return (VIEW, source) if in_order else (COPY, result)
+
+
+def _is_in_order(layout: Any, order: str) -> bool:
+    """True if an array of this layout is contiguous in the order ``C`` or ``F``."""
+    flags = layout.flags
+    return bool(flags.c_contiguous if order == "C" else flags.f_contiguous)
 
 
 def is_array(thing: Any) -> bool:
-    """Decide whether this is an array known only when the function runs."""
+    """True if this is an array known only when the function runs."""
     return isinstance(thing, Value) and isinstance(thing.type, ArrayType)
