@@ -305,6 +305,15 @@ class Loop:
         return self.op.operands[:3] if self.is_for else ()
 
     @property
+    def int_bounds(self) -> tuple[Value | int, Value | int, Value | int]:
+        """The start, stop and step of a ``for``."""
+        start, stop, step = self.bounds
+        assert isinstance(start, (Value, int)), start
+        assert isinstance(stop, (Value, int)), stop
+        assert isinstance(step, (Value, int)), step
+        return start, stop, step
+
+    @property
     def starts_at_zero(self) -> bool:
         """Whether index and position are the same."""
         return self.is_for and self.bounds[0] == 0 and self.bounds[2] == 1 and not isinstance(

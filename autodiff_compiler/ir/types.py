@@ -310,21 +310,21 @@ def holds_arrays(type_: Type) -> bool:
     return holds_arrays(type_.item) if isinstance(type_, ListType) else isinstance(type_, ArrayType)
 
 
-def batched(type_: Type, size: Dim) -> Type:
+def batch_type(type_: Type, size: Dim) -> Type:
     """The type of a batch of values: every array has one more axis, the first; what is no array
     all examples share.
 
-    >>> print(batched(parse_type("(f32[2], int)"), 5))
+    >>> print(batch_type(parse_type("(f32[2], int)"), 5))
     (f32[5,2], int)
     """
     if isinstance(type_, ArrayType):
         return ArrayType(type_.dtype, None if type_.shape is None else (size, *type_.shape))
     if isinstance(type_, ListType):
-        return ListType(batched(type_.item, size))
+        return ListType(batch_type(type_.item, size))
     if isinstance(type_, TupleType):
-        return TupleType(tuple(batched(item, size) for item in type_.items))
+        return TupleType(tuple(batch_type(item, size) for item in type_.items))
     if isinstance(type_, DictType):
-        return DictType(type_.keys, tuple(batched(item, size) for item in type_.items))
+        return DictType(type_.keys, tuple(batch_type(item, size) for item in type_.items))
     return type_
 
 

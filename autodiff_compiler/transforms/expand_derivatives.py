@@ -1,6 +1,6 @@
-"""Replaces ``grad``, ``jvp`` and ``vmap`` by calls of what they stand for, the innermost first.
+"""Replaces ``grad``, ``jvp`` and ``vmap`` by calls of derived functions, the innermost first.
 
-Afterwards nothing is left that only differentiation knows, and everything can be differentiated.
+Afterwards no operator is left that only a transform knows, so everything can be differentiated.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
 from autodiff_compiler.transforms.share_pullbacks import share_pullbacks
 from autodiff_compiler.transforms.tangent.sweep import Tangents
 
-Tidy = Callable[[Function], Function]
+Rewrite = Callable[[Function], Function]
 
 
 def expand_derivatives(
     function: Function,
-    tidy: Tidy = lambda function: function,
-    whole: Tidy = lambda function: function,
+    simplify_function: Rewrite = lambda function: function,
+    prepare_callee: Rewrite = lambda function: function,
 ) -> Function:
-    """``function`` without derivatives to be taken, in its callees neither; the same object if it
-    had none.
+    """Replaces the derivatives in ``function`` and its callees; the same object if it has none.
 
-    One callee with one configuration becomes one function, however often it is called. ``tidy``
-    is applied to every function before it is differentiated, ``whole`` then to what a derivative
-    is asked of, and not to what that calls.
+    One callee with one configuration becomes one function, however often it is called.
+
+    simplify_function  rewrites every function before it is differentiated.
+    prepare_callee     then rewrites the functions whose derivative is taken, not their callees.
     """
-    expansion = _Expansion(tidy, whole)
+    expansion = _Expansion(simplify_function, prepare_callee)
     expansion.adjoint.reserve_names(function)
     return expansion.function(function)
 
 
 class _Expansion:
-    def __init__(self, tidy: Tidy, whole: Tidy) -> None:
-        self.tidy = tidy
-        self.adjoint = ReverseTransform(whole=whole)
+    def __init__(self, simplify_function: Rewrite, prepare_callee: Rewrite) -> None:
+        self.simplify_function = simplify_function
+        self.adjoint = ReverseTransform(prepare_callee=prepare_callee)
         self.functions: dict[Function, Function] = {}
         self.tangents = Tangents(self.adjoint)
         self.made: dict[tuple[Any, ...], Function] = {}
@@ -49,8 +49,8 @@ class _Expansion:
         if function not in self.functions:
             body = map_functions(function.body, self.function)
             body = self.region(share_pullbacks(body, self.adjoint))
-            same = body is function.body
-            self.functions[function] = self.tidy(function if same else replace(function, body=body))
+            changed = function if body is function.body else replace(function, body=body)
+            self.functions[function] = self.simplify_function(changed)
         return self.functions[function]
 
     def region(self, region: Region) -> Region:
@@ -60,8 +60,8 @@ class _Expansion:
         return Region(region.params, ops, region.yields)
 
     def op(self, op: Op) -> Op:
-        if op.name in MAKERS:
-            return replace(op, opdef=call, attrs={"callee": MAKERS[op.name](self, op)})
+        if op.name in TRANSFORMS:
+            return replace(op, opdef=call, attrs={"callee": TRANSFORMS[op.name](self, op)})
         return map_regions(op, self.region)
 
     def gradient(self, op: Op) -> Function:
@@ -87,7 +87,8 @@ class _Expansion:
         return self.made[key]
 
 
-MAKERS = {
+#: The operators that are replaced, with the method that makes the derived function.
+TRANSFORMS = {
     "grad": _Expansion.gradient,
     "jvp": _Expansion.tangent,
     "vmap": _Expansion.batch,

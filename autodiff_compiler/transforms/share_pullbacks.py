@@ -1,10 +1,11 @@
-"""A call, and gradients taken at the same operands, as the halves of one function.
+"""Shares one forward pass between a call and the pullbacks at its operands.
 
 ``out, pull = vjp(f, x)`` is lowered as a call of ``f`` and, for each use of ``pull``, a ``grad`` of
-``f`` at ``x`` with a sensitivity. Here the call becomes one of forward, which keeps residuals, and
-each ``grad`` one of backward, which takes them. So ``f`` is computed once, prints once, and what it
-draws at random is one draw for its value and its gradients. Where that matters, call and ``grad``
-have the same attribute ``pull``, by which they are told from others at the same operands.
+``f`` at ``x`` with a sensitivity. Here the call becomes one of the forward function, which returns
+residuals. Each ``grad`` becomes a call of the backward function, which takes them. So ``f`` is
+computed once and prints once, and its value and gradients use the same random numbers. If that
+matters, call and ``grad`` have the same attribute ``pull``; it tells them from other calls with the
+same operands.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
@@ -43,18 +44,19 @@ from autodiff_compiler.ir.rewrite import map_regions, substitute
 from autodiff_compiler.operators.core.control import call
 from autodiff_compiler.transforms.reverse.sweep import ReverseTransform, typed_gradients
 
-#: What decides over a pair of halves: the function, the inputs and the returns concerned.
+#: The key of a forward/backward pair: the function, and the positions of inputs and returns.
 Key = tuple[Function, tuple[int, ...], Any]
 
 
 def share_pullbacks(region: Region, adjoint: ReverseTransform) -> Region:
-    """``region`` with such calls and gradients in halves; the same object if there are none."""
-    pairing = _PullbackSharing(adjoint)
-    return substitute(pairing.region(region), pairing.values)
+    """Replaces such calls and gradients by forward and backward calls; the same object if none."""
+    sharing = _PullbackSharing(adjoint)
+    return substitute(sharing.region(region), sharing.values)
 
 
 class _PullbackSharing:
-    """``values`` holds what stands for the value that a gradient was to return, too."""
+    """The rewrite of one region; ``values`` maps the values that a ``grad`` returned besides its
+    gradients to those of the call."""
 
     def __init__(self, adjoint: ReverseTransform):
         self.adjoint = adjoint
@@ -78,12 +80,12 @@ class _PullbackSharing:
             key = op.attrs["callee"], tuple(op.attrs["wrt"]), op.attrs.get("outputs")
             for ops in reversed(self.around):
                 for place, made in enumerate(ops):
-                    if self.fits(made, op, key):
-                        return self.backward(op, key, ops, place)
+                    if self.is_same_call(made, op, key):
+                        return self.call_backward(op, key, ops, place)
         return map_regions(op, self.region)
 
-    def fits(self, made: Op, op: Op, key: Key) -> bool:
-        """Whether ``made`` calls, at the same operands, the function or its forward half."""
+    def is_same_call(self, made: Op, op: Op, key: Key) -> bool:
+        """True if ``made`` calls, with the same operands, the function or its forward function."""
         if made.name != "call" or "recompute" in made.attrs:
             return False
         if made.attrs.get("pull") != op.attrs.get("pull"):
@@ -92,8 +94,8 @@ class _PullbackSharing:
             return False
         return _alike(made.operands, op.operands[:-1])
 
-    def backward(self, op: Op, key: Key, ops: list[Op], place: int) -> Op:
-        """The call of backward; the call at ``place`` in ``ops`` becomes one of forward."""
+    def call_backward(self, op: Op, key: Key, ops: list[Op], place: int) -> Op:
+        """Returns the call of backward; the call at ``place`` in ``ops`` becomes one of forward."""
         if key not in self.halves:
             callee, wrt, outputs = key
             forward, backward = self.adjoint.split(callee, wrt, True, True, outputs)
@@ -108,14 +110,14 @@ class _PullbackSharing:
             self.forward[made] = key, residuals
         values = op.results[: len(op.results) - len(key[1])]
         self.values.update(zip(values, made.results))
-        return replace(
-            op, opdef=call, attrs={"callee": backward}, results=op.results[len(values) :],
-            operands=(self.forward[made][1], op.operands[-1]),
-        )  # fmt: skip
+        operands = (self.forward[made][1], op.operands[-1])
+        results = op.results[len(values) :]
+        attrs = {"callee": backward}
+        return replace(op, opdef=call, attrs=attrs, results=results, operands=operands)
 
 
 def _alike(left: Sequence[AnyOperand], right: Sequence[AnyOperand]) -> bool:
-    """Whether these are the same values, and literals of one kind."""
+    """True if these are the same values, and equal literals of the same types."""
     return len(left) == len(right) and all(
         a is b or not isinstance(a, Value) and a == b and type_of(a) == type_of(b)
         for a, b in zip(left, right)

@@ -29,7 +29,7 @@ from autodiff_compiler.ir.types import (
     TupleType,
     Type,
     as_cotangent,
-    batched,
+    batch_type,
     join,
 )
 from autodiff_compiler.operators.core.declare import shape_of_type
@@ -313,7 +313,7 @@ def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any])
     ]
     mapped = tuple(n in places and is_mapped(axes[places[n]]) for n in range(len(operands)))
     attrs = {"callee": low.compilation.share(made.function), "mapped": mapped, "size": size}
-    values = [Value(batched(type_of(value), size)) for value in made.function.returns]
+    values = [Value(batch_type(type_of(value), size)) for value in made.function.returns]
     _add(low, "vmap", operands, attrs, values, made)
     outcome = low.unpacked(values[0], made.outcome, made.heap)
     return batch.placed(outcome, function.out_axes)

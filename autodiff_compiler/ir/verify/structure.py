@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from autodiff_compiler.errors import DTypeError, InternalError
 from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batched, join
+from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batch_type, join
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.memory_safety import check_memory_safety
 from autodiff_compiler.span import NOWHERE
@@ -230,9 +230,9 @@ class _Verifier:
         count = len(callee.params)
         self.demand(len(op.operands) == len(mapped) == count, "the operands do not count as many")
         pairs = zip(callee.params, mapped)
-        wanted = [batched(p.type, size) if maps else p.type for p, maps in pairs]
+        wanted = [batch_type(p.type, size) if maps else p.type for p, maps in pairs]
         self.holds("parameter", wanted, op.operands)
-        returns = [batched(type_of(value), size) for value in callee.returns]
+        returns = [batch_type(type_of(value), size) for value in callee.returns]
         self.equal("results", [result.type for result in op.results], returns)
 
     def holds(self, port: str, wanted: Sequence[Type], operands: Sequence[AnyOperand]) -> None:

@@ -1,11 +1,11 @@
-"""One example after the other: a loop over a batch around an operation that cannot take it whole.
+"""Loop fallback: a loop over the examples, around an operation that has no batching rule.
 
 >>> from autodiff_compiler.ir.nodes import Value
 >>> from autodiff_compiler.ir.types import parse_type
 >>> pair = Value(parse_type("(f32[2], int)"), "pair")
 >>> from autodiff_compiler.ir.builder import Builder
 >>> with Builder():
-...     print([str(type_) for _, type_ in parts_of(pair, pair.type)])
+...     print([str(type_) for _, type_ in leaves_of(pair, pair.type)])
 ['f32[2]', 'int']
 """
 
@@ -26,7 +26,7 @@ from autodiff_compiler.transforms.reverse.cotangents import children, packed
 
 
 class Unbatchable(Exception):
-    """Something that differs from example to example is no array: a number, a list."""
+    """The refusal of a batched value that is no array: a number or a list."""
 
 
 def loop_over_examples(
@@ -36,15 +36,15 @@ def loop_over_examples(
     shared: Mapping[Value, AnyOperand],
     size: Dim,
 ) -> list[AnyOperand]:
-    """The results of ``op`` for every example, by a loop over them.
+    """Builds the results of ``op`` for every example, by a loop over them.
 
-    ``batches`` holds the batch of each value that differs, ``shared`` what stands for others.
+    ``batches`` holds the batch of each batched value, ``shared`` the substitutes of others.
     """
     read = [value for value in uses_of(op) if value in batches]
-    apart = {value: list(parts_of(batches[value], value.type)) for value in read}
+    leaves = {value: list(leaves_of(batches[value], value.type)) for value in read}
     sources: list[AnyOperand] = []
     params: list[Value] = []
-    for parts in apart.values():
+    for parts in leaves.values():
         for number, (part, type_) in enumerate(parts):
             if isinstance(type_, ArrayType):
                 sources.append(part)
@@ -52,11 +52,11 @@ def loop_over_examples(
                 parts[number] = params[-1], type_
     with builder.block() as ops:
         mapping: dict[Value, AnyOperand] = dict(shared)
-        for value, parts in apart.items():
-            mapping[value] = _whole(builder, value.type, iter([part for part, _ in parts]))
+        for value, parts in leaves.items():
+            mapping[value] = _assemble(builder, value.type, iter([part for part, _ in parts]))
         (made,) = clone_ops([op], mapping)
         builder.add(made)
-        found = [list(parts_of(result, result.type)) for result in made.results]
+        found = [list(leaves_of(result, result.type)) for result in made.results]
         yields = [part for parts in found for part, type_ in parts if isinstance(type_, ArrayType)]
     if any(not isinstance(type_, ArrayType) for parts in found for _, type_ in parts):
         raise Unbatchable
@@ -66,31 +66,33 @@ def loop_over_examples(
     returns = []
     for result, parts in zip(made.results, found):
         rows = [_stacked(next(tapes), type_, size) for _, type_ in parts]
-        returns.append(_whole(builder, result.type, iter(rows)))
+        returns.append(_assemble(builder, result.type, iter(rows)))
     return returns
 
 
-def parts_of(value: Any, type_: Type) -> Iterator[tuple[Any, Type]]:
-    """What a value is made of, below its tuples and dicts."""
+def leaves_of(value: Any, type_: Type) -> Iterator[tuple[Any, Type]]:
+    """Yields the leaves of a value below its tuples and dicts, with their types."""
     if isinstance(type_, ListType):
         raise Unbatchable
     if not isinstance(type_, (TupleType, DictType)):
         yield value, type_
     for key, inner in children(type_):
-        yield from parts_of(item(value, key=key), inner)
+        yield from leaves_of(item(value, key=key), inner)
 
 
-def _whole(builder: Builder, type_: Type, parts: Iterator[Any]) -> Any:
-    """The value of which ``parts_of`` gives these parts, or such."""
+def _assemble(builder: Builder, type_: Type, parts: Iterator[Any]) -> Any:
+    """Builds a value of ``type_`` of its leaves: the inverse of ``leaves_of``."""
     if not isinstance(type_, (TupleType, DictType)):
         return next(parts)
-    return packed(builder, type_, [_whole(builder, inner, parts) for _, inner in children(type_)])
+    return packed(
+        builder, type_, [_assemble(builder, inner, parts) for _, inner in children(type_)]
+    )
 
 
 def _stacked(tape: Value, type_: Type, size: Dim) -> AnyOperand:
-    """The batch of one part of a result."""
+    """Stacks the rows of one leaf of a result."""
     assert isinstance(type_, ArrayType)
     if not type_.is_static or isinstance(size, int) and size > 0:
         return stack_rows(tape, length=size)
-    none = full(shape=(0, *(type_.shape or ())), dtype=type_.dtype, value=0)
-    return stack_rows(tape, none, length=size)
+    empty = full(shape=(0, *(type_.shape or ())), dtype=type_.dtype, value=0)
+    return stack_rows(tape, empty, length=size)

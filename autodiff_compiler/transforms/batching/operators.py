@@ -1,13 +1,14 @@
-"""One operation for a batch, as its record says (``OpDef.batch``):
+"""Batching rules of operators, by the word in ``OpDef.batch``:
 
-elements   element by element: axes of length one bring the examples in line
-axes       the attributes ``axes`` and ``axis`` name axes, which move one on
-trailing   it works on the last axes, whatever stands before them
+elements   element by element: axes of length one align the examples
+axes       the attributes ``axes`` and ``axis`` name axes, which increase by one
+trailing   it works on the last axes, whatever axes precede them
 items      it moves the items of lists, whatever they are
-a rule     is given the operands by name, attributes, ``size`` and ``mapped`` (which operands hold
-           a batch), and returns the result for the batch, or None where it cannot
+a rule     takes the operands by name, attributes, ``size`` and ``mapped`` (True for operands that
+           are batched), and returns the result for the batch, or None
 
-What comes out must have the type of a batch of results; else the operation is done one by one.
+The result must have the type of a batch of results; else the operation runs in a loop over the
+examples.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
-from autodiff_compiler.ir.types import ArrayType, Dim, ListType, batched, join
+from autodiff_compiler.ir.types import ArrayType, Dim, ListType, batch_type, join
 from autodiff_compiler.operators.core.declare import moved_on, shape_of_type
 from autodiff_compiler.operators.core.structure import expand_dims
 
@@ -26,28 +27,29 @@ Substitute = Callable[[AnyOperand], AnyOperand]
 
 
 def batch_operator(
-    op: Op, now: Substitute, whole: Substitute, mapped: Sequence[bool], size: Dim
+    op: Op, substitute: Substitute, as_batch: Substitute, mapped: Sequence[bool], size: Dim
 ) -> AnyOperand:
-    """The result of ``op`` for a batch, built in the active builder; None where that is not known.
+    """Builds the result of ``op`` for a batch in the active builder; None if no rule does.
 
-    ``now`` gives what stands for an operand, ``whole`` its batch in any case.
+    ``substitute`` returns the batch of an operand, or its value that all examples share;
+    ``as_batch`` returns a batch in any case.
     """
     how = op.opdef.batch
     if not how:
         return None
     try:
         if callable(how):
-            facts = rule_arguments(op.opdef, [now(x) for x in op.operands], op.attrs)
+            facts = rule_arguments(op.opdef, [substitute(x) for x in op.operands], op.attrs)
             found = call_with_named(how, {**facts, "mapped": tuple(mapped), "size": size})
         else:
-            found = WORDS[how](op, now, whole)
+            found = WORDS[how](op, substitute, as_batch)
     except CompileError:
-        return None  # with an axis more it is not for this operator
+        return None  # the operator does not take a further axis
     if found is None:
         return None
-    wanted, have = batched(op.result.type, size), type_of(found)
+    wanted, have = batch_type(op.result.type, size), type_of(found)
     if callable(how) and isinstance(have, ArrayType) and have.ndim is None:
-        return None  # what the rule says of axes cannot be held against anything
+        return None  # the axes of the result cannot be checked
     fits = have == wanted or join(wanted, have) in (wanted, have)
     return found if fits and _ranks(have) == _ranks(wanted) else None
 
@@ -58,22 +60,22 @@ def _ranks(type_: Any) -> Any:
     return type_.ndim if isinstance(type_, ArrayType) else None
 
 
-def _elements(op: Op, now: Substitute, whole: Substitute) -> AnyOperand:
-    ranks = [_rank(x) for x in op.operands]
-    if None in ranks:
+def _elements(op: Op, substitute: Substitute, as_batch: Substitute) -> AnyOperand:
+    known = [_rank(x) for x in op.operands]
+    ranks = [rank for rank in known if rank is not None]
+    if len(ranks) < len(known):
         return None
-    most = max(ranks)  # type: ignore[type-var]
     operands: list[Any] = []
     for x, rank in zip(op.operands, ranks):
-        new = now(x)
-        missing = most - rank  # type: ignore[operator]
+        new = substitute(x)
+        missing = max(ranks) - rank
         if new is not x and missing:
             new = expand_dims(new, axes=tuple(range(1, missing + 1)))
         operands.append(new)
     return op.opdef(*operands, **op.attrs)
 
 
-def _axes(op: Op, now: Substitute, whole: Substitute) -> AnyOperand:
+def _axes(op: Op, substitute: Substitute, as_batch: Substitute) -> AnyOperand:
     arrays = [x for x in op.operands if isinstance(type_of(x), ArrayType)]
     rank = _rank(arrays[0])
     if rank is None or rank == 0:
@@ -86,17 +88,17 @@ def _axes(op: Op, now: Substitute, whole: Substitute) -> AnyOperand:
                 return None
             every = axes is None or axes == ()
             attrs[name] = tuple(range(1, rank + 1)) if every else moved_on(axes)
-    operands = [whole(x) if isinstance(type_of(x), ArrayType) else x for x in op.operands]
+    operands = [as_batch(x) if isinstance(type_of(x), ArrayType) else x for x in op.operands]
     return op.opdef(*operands, **attrs)
 
 
-def _trailing(op: Op, now: Substitute, whole: Substitute) -> AnyOperand:
+def _trailing(op: Op, substitute: Substitute, as_batch: Substitute) -> AnyOperand:
     arrays = sum(isinstance(type_of(x), ArrayType) for x in op.operands)
-    return op.opdef(*((whole if arrays > 1 else now)(x) for x in op.operands), **op.attrs)
+    return op.opdef(*((as_batch if arrays > 1 else substitute)(x) for x in op.operands), **op.attrs)
 
 
-def _items(op: Op, now: Substitute, whole: Substitute) -> AnyOperand:
-    return op.opdef(*(whole(x) for x in op.operands), **op.attrs)
+def _items(op: Op, substitute: Substitute, as_batch: Substitute) -> AnyOperand:
+    return op.opdef(*(as_batch(x) for x in op.operands), **op.attrs)
 
 
 WORDS: dict[str, Callable[[Op, Substitute, Substitute], AnyOperand]] = {

@@ -1,10 +1,10 @@
-"""A function for a batch, out of the function for one example.
+"""The batching sweep (``vmap``): makes a function for a batch of the function for one example.
 
-The examples lie along the first axis of every array that differs from one to the next; what does
-not differ is computed once. A record says how its operator takes a batch (``OpDef.batch``); one
-that does not say, or cannot with these operands, is run for one example after the other, in a loop.
-So are a branch and a loop whose course differs between examples. What is no array and differs
-makes the whole function run so.
+The examples lie along the first axis of every batched array. Values that all examples share are
+computed once. An operator definition has a batching rule (``OpDef.batch``). An operation without
+one, or whose rule does not take these operands, runs in a loop over the examples. The same holds
+for a branch or loop whose path differs between examples. If a batched value is no array, the whole
+function runs in such a loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -42,7 +42,7 @@ from autodiff_compiler.ir.types import (
     ListType,
     TupleType,
     Type,
-    batched,
+    batch_type,
     holds_arrays,
     join,
 )
@@ -59,10 +59,13 @@ NewName = Callable[[str], str]
 def batched_function(
     function: Function, mapped: Sequence[bool], size: Dim, new_name: NewName = str
 ) -> Function:
-    """``function`` for ``size`` examples: the parameters that are ``mapped``, and all returns, hold
-    a batch."""
+    """Makes ``function`` for ``size`` examples.
+
+    The parameters that are ``mapped``, and all returns, are batched.
+    """
+    batching = Batching(new_name)
     try:
-        return Batching(new_name).function(function, tuple(mapped), size, whole=True).function
+        return batching.function(function, tuple(mapped), size, batch_returns=True).function
     except Unbatchable:
         raise DTypeError(
             f"{function.title or function.name} returns numbers or lists that differ "
@@ -74,47 +77,47 @@ def batched_function(
 
 @dataclass(frozen=True)
 class Batched:
-    """A batched function, and which of its returns hold a batch."""
+    """A batched function; ``returns`` is True for each of its returns that is batched."""
 
     function: Function
-    differs: tuple[bool, ...]
+    returns: tuple[bool, ...]
 
 
 class Batching:
-    """Remembers what callees became."""
+    """The batched functions so far: calls of one function share one."""
 
     def __init__(self, new_name: NewName):
         self.new_name = new_name
         self._made: dict[tuple, Batched] = {}
 
     def function(
-        self, function: Function, mapped: tuple[bool, ...], size: Dim, whole: bool = False
+        self, function: Function, mapped: tuple[bool, ...], size: Dim, batch_returns: bool = False
     ) -> Batched:
-        """``whole``: every return is to hold a batch."""
-        key = (function, mapped, size, whole)
+        """Batches ``function``; with ``batch_returns`` also the returns that examples share."""
+        key = (function, mapped, size, batch_returns)
         if key not in self._made:
             try:
-                self._made[key] = self._swept(function, mapped, size, whole)
+                self._made[key] = self._swept(function, mapped, size, batch_returns)
             except Unbatchable:
                 self._made[key] = self._looped(function, mapped, size)
         return self._made[key]
 
     def _swept(
-        self, function: Function, mapped: tuple[bool, ...], size: Dim, whole: bool
+        self, function: Function, mapped: tuple[bool, ...], size: Dim, batch_returns: bool
     ) -> Batched:
         sweep = BatchSweep(self, size)
         with sweep.builder, sweep.builder.at(function.span):
             params = [sweep.enter(p, maps) for p, maps in zip(function.params, mapped)]
             sweep.region(function.body)
-            differs = [whole or sweep.differs(value) for value in function.returns]
+            batched = [batch_returns or sweep.is_batched(value) for value in function.returns]
             returns = [
-                sweep.whole(value) if each else sweep.now(value)
-                for value, each in zip(function.returns, differs)
+                sweep.as_batch(value) if each else sweep.substitute(value)
+                for value, each in zip(function.returns, batched)
             ]
-        return self._finished(function, params, sweep.builder, returns, differs)
+        return self._finished(function, params, sweep.builder, returns, batched)
 
     def _looped(self, function: Function, mapped: tuple[bool, ...], size: Dim) -> Batched:
-        """The function called for one example after the other."""
+        """Makes a function that calls ``function`` in a loop over the examples."""
         builder = Builder()
         with builder, builder.at(function.span):
             examples = tuple(map(fresh, function.params))
@@ -131,54 +134,57 @@ class Batching:
         params: Sequence[Value],
         builder: Builder,
         returns: Sequence[AnyOperand],
-        differs: Sequence[bool],
+        batched: Sequence[bool],
     ) -> Batched:
         body = Region(tuple(params), tuple(builder.ops), tuple(returns))
         name = self.new_name(f"{function.name}_batched")
-        return Batched(replace(function, name=name, body=body), tuple(differs))
+        return Batched(replace(function, name=name, body=body), tuple(batched))
 
 
 def _batch_of(value: Value, size: Dim) -> Value:
-    return Value(batched(value.type, size), value.name, value.has_user_name)
+    return _typed(value, batch_type(value.type, size))
 
 
 class BatchSweep:
-    """One walk over a function: ``batches`` holds the batch of each value that differs, ``stands``
-    what stands for others that were computed anew."""
+    """A walk over a function.
+
+    batches      the batch of each batched value.
+    substitutes  the new values of those that all examples share, if they were computed anew.
+    """
 
     def __init__(self, batching: Batching, size: Dim):
         self.batching, self.size = batching, size
         self.builder = Builder()
         self.batches: dict[Value, AnyOperand] = {}
-        self.stands: dict[Value, AnyOperand] = {}
+        self.substitutes: dict[Value, AnyOperand] = {}
 
     def enter(self, param: Value, maps: bool) -> Value:
-        """The parameter that stands for ``param``."""
+        """Returns the parameter that replaces ``param``: its batch if it ``maps``."""
         if not maps or not holds_arrays(param.type):
             return param
         made = self.batches[param] = _batch_of(param, self.size)
         return made
 
-    def differs(self, operand: AnyOperand) -> bool:
+    def is_batched(self, operand: AnyOperand) -> bool:
         return isinstance(operand, Value) and operand in self.batches
 
-    def now(self, operand: AnyOperand) -> AnyOperand:
-        """What stands for an operand: its batch, or itself."""
+    def substitute(self, operand: AnyOperand) -> AnyOperand:
+        """Returns the batch of an operand, or its value that all examples share."""
         if not isinstance(operand, Value):
             return operand
-        return self.batches.get(operand, self.stands.get(operand, operand))
+        return self.batches.get(operand, self.substitutes.get(operand, operand))
 
-    def whole(self, operand: AnyOperand) -> AnyOperand:
-        """The batch of an operand, also of one that all examples share."""
-        if self.differs(operand) or not isinstance(operand, Value):
-            return self.now(operand)
-        return self._stretched(self.stands.get(operand, operand), operand.type)
+    def as_batch(self, operand: AnyOperand) -> AnyOperand:
+        """Returns the batch of an operand, also of one that all examples share."""
+        if self.is_batched(operand) or not isinstance(operand, Value):
+            return self.substitute(operand)
+        return self._broadcast(self.substitutes.get(operand, operand), operand.type)
 
-    def _stretched(self, value: AnyOperand, type_: Type) -> AnyOperand:
+    def _broadcast(self, value: AnyOperand, type_: Type) -> AnyOperand:
         if not holds_arrays(type_):
             return value
         if isinstance(type_, (TupleType, DictType)):
-            parts = [self._stretched(item(value, key=k), inner) for k, inner in children(type_)]
+            parts = [self._broadcast(item(value, key=k), inner) for k, inner in children(type_)]
             return packed(self.builder, type_, parts)
         if not isinstance(type_, ArrayType) or not type_.has_static_shape or self.size is None:
             raise Unbatchable
@@ -186,12 +192,12 @@ class BatchSweep:
         return broadcast_to(row, shape=(self.size, *(type_.shape or ())))
 
     def set(self, result: Value, new: AnyOperand) -> None:
-        """Enters what stands for a result; where that holds no array, all examples share it."""
+        """Enters the batch of a result; without arrays in it, all examples share it."""
         if isinstance(new, Value) and new is not result:
             maker = self.builder.producer(new)
             if maker is not None and not new.has_user_name and result.name:
                 new.name, new.has_user_name = result.name, result.has_user_name
-        (self.batches if holds_arrays(result.type) else self.stands)[result] = new
+        (self.batches if holds_arrays(result.type) else self.substitutes)[result] = new
 
     # ---- operations
 
@@ -207,34 +213,34 @@ class BatchSweep:
         return ops
 
     def op(self, op: Op) -> None:
-        """Adds ``op`` as it is where all examples share it, else for the batch."""
+        """Adds ``op`` unchanged if all examples share it, else for the batch."""
         if not any(value in self.batches for value in uses_of(op)):
-            self.builder.add(substitute_op(op, self.stands))
+            self.builder.add(substitute_op(op, self.substitutes))
             return
         rule = RULES.get(op.name, batch_plain)
         if not rule(self, op):
             if op.regions and any(_may_change(result.type) for result in op.results):
-                raise Unbatchable  # the ways of two examples may leave arrays of two shapes
+                raise Unbatchable  # the paths of two examples may yield arrays of two shapes
             for result, new in zip(
                 op.results,
-                loop_over_examples(self.builder, op, self.batches, self.stands, self.size),
+                loop_over_examples(self.builder, op, self.batches, self.substitutes, self.size),
             ):
                 self.set(result, new)
 
 
 def _may_change(type_: Type) -> bool:
-    """Whether arrays of this type may have different shapes."""
+    """True if arrays of this type may have different shapes."""
     if isinstance(type_, ArrayType):
         return type_.shape is None or None in type_.shape
     return any(_may_change(inner) for _, inner in children(type_))
 
 
 def batch_plain(sweep: BatchSweep, op: Op) -> bool:
-    """An operator whose record says how it takes a batch; gives whether that could be done."""
+    """Batches an operation by the rule of its operator; returns False if that fails."""
     if len(op.results) != 1:
         return False
     found = batch_operator(
-        op, sweep.now, sweep.whole, [*map(sweep.differs, op.operands)], sweep.size
+        op, sweep.substitute, sweep.as_batch, [*map(sweep.is_batched, op.operands)], sweep.size
     )
     if found is None:
         return False
@@ -243,56 +249,54 @@ def batch_plain(sweep: BatchSweep, op: Op) -> bool:
 
 
 def batch_items(sweep: BatchSweep, op: Op) -> bool:
-    """A container of a batch holds batches."""
-    new = sweep.builder.make(op.opdef, [sweep.whole(x) for x in op.operands], op.attrs)
+    """Makes a container of batches."""
+    new = sweep.builder.make(op.opdef, [sweep.as_batch(x) for x in op.operands], op.attrs)
     sweep.set(op.result, new)
     return True
 
 
 def batch_item(sweep: BatchSweep, op: Op) -> bool:
-    """An item of a container."""
-    sweep.set(op.result, item(sweep.now(op.operands[0]), key=op.attrs["key"]))
+    """Takes an item of a batched container."""
+    sweep.set(op.result, item(sweep.substitute(op.operands[0]), key=op.attrs["key"]))
     return True
 
 
 def batch_call(sweep: BatchSweep, op: Op) -> bool:
-    """A call of the callee for a batch."""
-    mapped = tuple(map(sweep.differs, op.operands))
+    """Calls the batched callee."""
+    mapped = tuple(map(sweep.is_batched, op.operands))
     made = sweep.batching.function(op.attrs["callee"], mapped, sweep.size)
-    operands = tuple(map(sweep.now, op.operands))
+    operands = tuple(map(sweep.substitute, op.operands))
     results = [Value(type_of(value)) for value in made.function.returns]
     attrs = {**op.attrs, "callee": made.function}
     sweep.builder.add(replace(op, operands=operands, attrs=attrs, results=tuple(results)))
-    for result, new, differs in zip(op.results, results, made.differs):
-        if differs:
+    for result, new, is_batched in zip(op.results, results, made.returns):
+        if is_batched:
             sweep.set(result, new)
         else:
-            sweep.stands[result] = new
+            sweep.substitutes[result] = new
     return True
 
 
 def batch_if(sweep: BatchSweep, op: Op) -> bool:
-    """A branch that all examples take alike."""
-    if sweep.differs(op.operands[0]):
+    """Batches an ``if`` whose branch is the same for all examples; else returns False."""
+    if sweep.is_batched(op.operands[0]):
         return False
     blocks = [sweep.block(region) for region in op.regions]
     rows = [*zip(*(region.yields for region in op.regions))]
-    differs = [any(map(sweep.differs, row)) for row in rows]
+    batched = [any(map(sweep.is_batched, row)) for row in rows]
     regions = []
     for region, ops in zip(op.regions, blocks):
         with sweep.builder.block(ops):
             yields = tuple(
-                sweep.whole(value) if each else sweep.now(value)
-                for value, each in zip(region.yields, differs)
+                sweep.as_batch(value) if each else sweep.substitute(value)
+                for value, each in zip(region.yields, batched)
             )
         regions.append(Region((), tuple(ops), yields))
     results = []
-    for number, (result, each) in enumerate(zip(op.results, differs)):
+    for number, (result, each) in enumerate(zip(op.results, batched)):
         type_ = join(*(type_of(region.yields[number]) for region in regions)) if each else None
-        results.append(
-            Value(type_ or result.type, result.name, result.has_user_name) if each else result
-        )
-    operands = tuple(map(sweep.now, op.operands))
+        results.append(_typed(result, type_ or result.type) if each else result)
+    operands = tuple(map(sweep.substitute, op.operands))
     sweep.builder.add(
         replace(op, operands=operands, regions=tuple(regions), results=tuple(results))
     )
@@ -300,87 +304,108 @@ def batch_if(sweep: BatchSweep, op: Op) -> bool:
     return True
 
 
+def _typed(value: Value, type_: Type) -> Value:
+    """Returns a new value of ``type_`` with the name of ``value``."""
+    return Value(type_, value.name, value.has_user_name)
+
+
 def batch_loop(sweep: BatchSweep, op: Op) -> bool:
-    """A loop that runs alike for all examples; which carries differ, its body decides."""
+    """Batches a loop with the same iterations for all examples; else returns False.
+
+    The carries that are batched depend on the body, which is swept until a fixed point.
+    """
     loop = Loop(op)
-    if any(map(sweep.differs, loop.bounds)):
+    if any(map(sweep.is_batched, loop.bounds)):
         return False
-    differs = [*map(sweep.differs, loop.inits)]
-    kept = dict(sweep.batches)
-    while True:
-        sweep.batches = dict(kept)
-        carries = [sweep.enter(p, each) for p, each in zip(loop.carry_params, differs)]
-        with sweep.builder.block() as before:
-            sources = [_source(sweep, source) for source in loop.reads]
-        reads = [
-            _read(sweep, source, new, param)
-            for source, new, param in zip(loop.reads, sources, loop.read_params)
-        ]
-        ops = sweep.block(loop.body)
-        after = [each or sweep.differs(value) for each, value in zip(differs, loop.carry_yields)]
-        if after == differs:
-            break
-        differs = after
-    if sweep.differs(loop.until):
-        sweep.batches = kept
+    before = dict(sweep.batches)
+    body = _BatchedBody(sweep, loop, [*map(sweep.is_batched, loop.inits)])
+    while (batched := body.batched_carries()) != body.batched:
+        sweep.batches = dict(before)
+        body = _BatchedBody(sweep, loop, batched)
+    condition = None if sweep.is_batched(loop.until) else body.condition()
+    if condition is None:
+        sweep.batches = before
         return False
-    regions: tuple[Region, ...] = ()
-    if loop.condition is not None:
-        tested = [sweep.enter(p, each) for p, each in zip(loop.condition.params, differs)]
-        test = sweep.block(loop.condition)
-        if any(map(sweep.differs, loop.condition.yields)):
-            sweep.batches = kept
-            return False
-        (goes_on,) = loop.condition.yields
-        regions = (Region(tuple(tested), tuple(test), (sweep.now(goes_on),)),)
-    with sweep.builder.block(ops):
-        yields = _all(sweep, loop.carry_yields, differs)
-        stacks = [sweep.now(value) for value in loop.stack_yields]
-    until = map(sweep.now, loop.body.yields[len(loop.body.yields) - loop.has_until :])
-    params = (*loop.body.params[: 1 + loop.is_for], *carries, *reads)
-    regions += (Region(params, tuple(ops), (*yields, *stacks, *until)),)
-    for made in before:
-        sweep.builder.add(made)
-    bounds = map(sweep.now, loop.bounds)
-    operands = (*bounds, *_all(sweep, loop.inits, differs), *sources)
-    results = [
-        Value(param.type, result.name, result.has_user_name) if each else result
-        for result, param, each in zip(loop.carried, carries, differs)
-    ]
-    results += [
-        Value(ListType(type_of(stack)), result.name, result.has_user_name)
-        if stack is not old
-        else result
-        for result, stack, old in zip(loop.stacked, stacks, loop.stack_yields)
-    ]
-    sweep.builder.add(
-        replace(op, operands=operands, regions=regions, results=(*results, loop.count))
-    )
-    for old, new in zip(op.results, results):
-        if old is not new:
-            sweep.set(old, new)
+    body.add_loop(condition)
     return True
 
 
-def _all(
-    sweep: BatchSweep, values: Sequence[AnyOperand], differs: Sequence[bool]
-) -> list[AnyOperand]:
-    return [sweep.whole(x) if each else sweep.now(x) for x, each in zip(values, differs)]
+class _BatchedBody:
+    """The sweep of a loop's body, if certain carries are ``batched``."""
+
+    def __init__(self, sweep: BatchSweep, loop: Loop, batched: Sequence[bool]):
+        self.sweep, self.loop, self.batched = sweep, loop, batched
+        self.carries = [sweep.enter(p, each) for p, each in zip(loop.carry_params, batched)]
+        with sweep.builder.block() as self.before:
+            self.sources = [_source(sweep, source) for source in loop.reads]
+        ports = zip(loop.reads, self.sources, loop.read_params)
+        self.reads = [_read(sweep, source, new, param) for source, new, param in ports]
+        self.ops = sweep.block(loop.body)
+
+    def batched_carries(self) -> list[bool]:
+        """Returns True for each carry that is batched before or after an iteration."""
+        after = map(self.sweep.is_batched, self.loop.carry_yields)
+        return [was or now for was, now in zip(self.batched, after)]
+
+    def condition(self) -> tuple[Region, ...] | None:
+        """Sweeps the test of a ``while``; None if it differs between examples."""
+        sweep, test = self.sweep, self.loop.condition
+        if test is None:
+            return ()
+        params = [sweep.enter(param, each) for param, each in zip(test.params, self.batched)]
+        ops = sweep.block(test)
+        if any(map(sweep.is_batched, test.yields)):
+            return None
+        return (Region(tuple(params), tuple(ops), tuple(map(sweep.substitute, test.yields))),)
+
+    def add_loop(self, condition: tuple[Region, ...]) -> None:
+        """Adds the loop, and enters its results."""
+        sweep, loop, op = self.sweep, self.loop, self.loop.op
+        with sweep.builder.block(self.ops):
+            carry_yields = self._as_batches(loop.carry_yields)
+            stacks = [sweep.substitute(value) for value in loop.stack_yields]
+        until = map(sweep.substitute, loop.body.yields[len(loop.body.yields) - loop.has_until :])
+        params = (*loop.body.params[: 1 + loop.is_for], *self.carries, *self.reads)
+        body = Region(params, tuple(self.ops), (*carry_yields, *stacks, *until))
+        for made in self.before:
+            sweep.builder.add(made)
+        bounds = map(sweep.substitute, loop.bounds)
+        operands = (*bounds, *self._as_batches(loop.inits), *self.sources)
+        results = [
+            _typed(result, param.type) if each else result
+            for result, param, each in zip(loop.carried, self.carries, self.batched)
+        ]
+        results += [
+            result if stack is old else _typed(result, ListType(type_of(stack)))
+            for result, stack, old in zip(loop.stacked, stacks, loop.stack_yields)
+        ]
+        regions = (*condition, body)
+        made = replace(op, operands=operands, regions=regions, results=(*results, loop.count))
+        sweep.builder.add(made)
+        for old, new in zip(op.results, results):
+            if old is not new:
+                sweep.set(old, new)
+
+    def _as_batches(self, values: Sequence[AnyOperand]) -> list[AnyOperand]:
+        sweep = self.sweep
+        return [
+            sweep.as_batch(value) if each else sweep.substitute(value)
+            for value, each in zip(values, self.batched)
+        ]
 
 
 def _source(sweep: BatchSweep, source: AnyOperand) -> AnyOperand:
-    """What a loop reads: an item for all examples at once."""
-    new = sweep.now(source)
-    if not sweep.differs(source) or not isinstance(type_of(source), ArrayType):
+    """Returns what the loop reads: an item for all examples at once."""
+    new, type_ = sweep.substitute(source), type_of(source)
+    if not sweep.is_batched(source) or not isinstance(type_, ArrayType):
         return new
-    rank = type_of(source).ndim  # type: ignore[attr-defined]
-    if rank is None:
+    if type_.ndim is None:
         raise Unbatchable
-    return transpose(new, perm=(1, 0, *range(2, rank + 1)))
+    return transpose(new, perm=(1, 0, *range(2, type_.ndim + 1)))
 
 
 def _read(sweep: BatchSweep, source: AnyOperand, new: AnyOperand, param: Value) -> Value:
-    if not sweep.differs(source):
+    if not sweep.is_batched(source):
         return param
     made = Value(read_type(type_of(new)), param.name, param.has_user_name)
     sweep.batches[param] = made

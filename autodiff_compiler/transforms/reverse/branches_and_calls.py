@@ -1,7 +1,7 @@
-"""The mirror of ``if``, of ``call`` and of containers. Each is told the sweep to use.
+"""Reverse rules of ``if``, of ``call`` and of containers.
 
-An ``if`` reverses to an ``if`` on the same predicate that yields the cotangents, as they are now,
-of everything outside that a branch touched. A call reverses to a call of the callee's backward.
+An ``if`` reverses to an ``if`` on the same predicate. It yields the new cotangents of all outer
+values to which a branch added. A call reverses to a call of the callee's backward function.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from autodiff_compiler.transforms.reverse.partition import Partition, partition
 
 @dataclass(frozen=True)
 class ForwardBackward:
-    """A function's forward, whose last result are the residuals, and its backward.
+    """A function's forward function, which returns the residuals last, and its backward function.
 
-    ``reached`` are the positions of the parameters whose cotangents backward returns.
+    ``reached`` are the positions of the parameters whose cotangents the backward function returns.
     """
 
     forward: Function
@@ -41,7 +41,7 @@ class ForwardBackward:
 
 
 class SweepProtocol(Protocol):
-    """What the mirror of control flow needs of the sweep."""
+    """The interface of the sweep to the reverse rules of control flow."""
 
     builder: Builder
     varied: frozenset[Value]
@@ -50,43 +50,50 @@ class SweepProtocol(Protocol):
     changing: frozenset[Value]
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
-        """Sweeps a region; gives its forward operations, and builds the adjoint ones."""
+        """Builds the adjoint operations of a region; returns its forward operations."""
 
     def halves(
         self, call: Op, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]
     ) -> ForwardBackward:
-        """The halves of a callee for cotangents, of these types, of some of its returns."""
+        """Returns the forward and backward function of a callee.
+
+        ``seeds`` are the types of the cotangents of some of its returns.
+        """
 
     def note(self, op: Op, cause: str, cure: str) -> None:
-        """Keeps the problem that an operation has no derivative, to be told with all others."""
+        """Records that an operation has no derivative; it is reported with all other problems."""
 
 
 def reverse_if(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """Builds the adjoint of an ``if``; gives the ``if`` that also delivers what that reads."""
-    if not any(scope.has(result) for result in op.results):
+    """Builds the adjoint of an ``if``; returns the ``if`` that also returns its residuals."""
+    if not any(scope.has_cotangent(result) for result in op.results):
         return op
-    sides = [_Side(sweep, op, region, scope) for region in op.regions]
-    touched = list(dict.fromkeys(key for side in sides for key in side.scope.touched()))
-    if not touched:
+    branches = [_BranchSweep(sweep, op, region, scope) for region in op.regions]
+    accumulated = list(
+        dict.fromkeys(key for branch in branches for key in branch.scope.accumulated())
+    )
+    if not accumulated:
         return op
-    for side in sides:
-        side.close(touched)
-    for position, key in enumerate(touched):
-        yielded = [type_of(side.yields[position]) for side in sides]
+    for branch in branches:
+        branch.finish(accumulated)
+    for position, key in enumerate(accumulated):
+        yielded = [type_of(branch.yields[position]) for branch in branches]
         type_ = common_type(type_at(key), *yielded)
-        for side in sides:
-            side.fit(position, type_)
-    forward, (then, orelse) = _deliver(sweep, op, [side.cut() for side in sides])
-    names = [scope.names.wish(*key) for key in touched]
-    for key, result in zip(touched, sweep.builder.branch(op.operands[0], then, orelse, names)):
+        for branch in branches:
+            branch.conform(position, type_)
+    forward, (then, orelse) = _export_residuals(
+        sweep, op, [branch.partition() for branch in branches]
+    )
+    names = [scope.names.wish(*key) for key in accumulated]
+    for key, result in zip(accumulated, sweep.builder.branch(op.operands[0], then, orelse, names)):
         result.has_user_name = key[0].has_user_name
         scope.names.named.add(result)
-        scope.put(key, result)
+        scope.set(key, result)
     return forward
 
 
-class _Side:
-    """One branch being swept."""
+class _BranchSweep:
+    """The sweep of one branch."""
 
     def __init__(self, sweep: SweepProtocol, op: Op, region: Region, scope: Cotangents):
         self.builder, self.region, self.unset = sweep.builder, region, sweep.unset
@@ -94,55 +101,60 @@ class _Side:
         self.yields: list[AnyOperand] = []
         with self.builder.block() as self.ops:
             for result, yielded in zip(op.results, region.yields):
-                if scope.has(result):
-                    self.scope.add(yielded, scope.whole(result))
+                if scope.has_cotangent(result):
+                    self.scope.add(yielded, scope.full_cotangent(result))
             self.forward = sweep.region(region, self.scope)
 
-    def close(self, touched: Sequence[Key]) -> None:
-        """Yields the touched cotangents as this branch leaves them."""
+    def finish(self, accumulated: Sequence[Key]) -> None:
+        """Yields these cotangents as this branch leaves them."""
         with self.builder.block() as ops:
-            self.yields = [self.scope.leaf(key) for key in touched]
+            self.yields = [self.scope.leaf(key) for key in accumulated]
         self.ops += ops
 
-    def fit(self, position: int, type_: Type) -> None:
+    def conform(self, position: int, type_: Type) -> None:
         with self.builder.block() as ops:
             self.yields[position] = conform(self.yields[position], type_)
         self.ops += ops
 
-    def cut(self) -> Partition:
+    def partition(self) -> Partition:
         region = Region((), tuple(self.ops), tuple(self.yields))
         parts = partition((), self.forward, region, self.unset, changing=self.changing)
         return self.with_copies(parts)
 
     def with_copies(self, parts: Partition) -> Partition:
-        """``parts`` that keep a copy of what changes from iteration to iteration around the branch,
-        where backward reads all of it: so it is copied where this branch runs, and else not."""
-        inside = set(parts.kept)
+        """Saves copies of the arrays that change in a loop around the branch.
+
+        Only those that the backward branch reads as a whole, and only if this branch runs.
+        """
+        inside = set(parts.saved)
         whole = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
         with self.builder.block() as ops:
             copies: dict[Value, AnyOperand] = {value: copy(value) for value in whole}
         forward = (*parts.forward, *(replace(op, role="primal") for op in ops))
-        kept = (*parts.kept, *(op.result for op in ops))
-        return Partition(forward, substitute(parts.backward, copies), kept) if whole else parts
+        saved = (*parts.saved, *(op.result for op in ops))
+        return Partition(forward, substitute(parts.backward, copies), saved) if whole else parts
 
 
-def _deliver(sweep: SweepProtocol, op: Op, cuts: Sequence[Partition]) -> tuple[Op, list[Region]]:
-    """Hands what each branch keeps to its adjoint, as further results of the ``if``.
+def _export_residuals(
+    sweep: SweepProtocol, op: Op, partitions: Sequence[Partition]
+) -> tuple[Op, list[Region]]:
+    """Returns the residuals of each branch as further results of the ``if``.
 
-    The branch that does not have such a value yields an undefined one.
+    A branch yields ``undefined`` for the residuals of the other one.
     """
     extra: list[tuple[int, Value, Value]] = []
     backward = []
-    for number, (region, parts) in enumerate(zip(op.regions, cuts)):
+    for number, (region, parts) in enumerate(zip(op.regions, partitions)):
         mapping: dict[Value, AnyOperand] = {}
-        for value in parts.kept:
-            known = _as_result(op, region, value)
-            mapping[value] = fresh(value) if known is None else known
-            if mapping[value] not in op.results:
-                extra.append((number, value, mapping[value]))  # type: ignore[arg-type]
+        for value in parts.saved:
+            result = _as_result(op, region, value)
+            if result is None:
+                result = fresh(value)
+                extra.append((number, value, result))
+            mapping[value] = result
         backward.append(substitute(parts.backward, mapping))
     regions = []
-    for number, (region, parts) in enumerate(zip(op.regions, cuts)):
+    for number, (region, parts) in enumerate(zip(op.regions, partitions)):
         with sweep.builder.block() as ops:
             strange = any(side != number for side, _, _ in extra)
             nothing = sweep.builder.apply(undefined, (), {}) if strange else None
@@ -156,7 +168,7 @@ def _deliver(sweep: SweepProtocol, op: Op, cuts: Sequence[Partition]) -> tuple[O
 
 
 def _as_result(op: Op, region: Region, value: Value) -> Value | None:
-    """The result of the ``if`` that is ``value`` whenever this branch ran."""
+    """Returns the result of the ``if`` that equals ``value`` whenever this branch ran."""
     for yielded, result in zip(region.yields, op.results):
         if yielded is value and result.type == value.type:
             return result
@@ -164,12 +176,12 @@ def _as_result(op: Op, region: Region, value: Value) -> Value | None:
 
 
 def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """Builds the call of the callee's backward; gives the call of its forward."""
-    wanted = [k for k, result in enumerate(op.results) if scope.has(result)]
+    """Builds the call of the callee's backward function; returns the call of its forward one."""
+    wanted = [k for k, result in enumerate(op.results) if scope.has_cotangent(result)]
     wrt = tuple(k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied)
     if not wanted or not wrt:
         return op
-    cotangents = [scope.whole(op.results[k]) for k in wanted]
+    cotangents = [scope.full_cotangent(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
     halves = sweep.halves(op, wrt, seeds)
     if not set(halves.reached) & set(wrt):
@@ -184,27 +196,27 @@ def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
 
 
 def reverse_items(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """A tuple or dict hands each part of its cotangent to the operand that it is made of."""
+    """Adds each part of a container's cotangent to the operand at its place."""
     keys: Sequence[Any] = op.attrs.get("keys", range(len(op.operands)))
     for key, operand in zip(keys, op.operands):
         if isinstance(operand, Value):
             for path, _ in leaves(operand.type):
-                scope.add(operand, scope.so_far((op.result, (key, *path))), path)
+                scope.add(operand, scope.partial_sum((op.result, (key, *path))), path)
     return op
 
 
 def reverse_item(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """An item's cotangent is a part of that of its container."""
+    """Adds an item's cotangent to that part of its container's."""
     for path, _ in leaves(op.result.type):
-        ct = scope.so_far((op.result, path))
+        ct = scope.partial_sum((op.result, path))
         scope.add(op.operands[0], ct, (op.attrs["key"], *path))
     return op
 
 
 def reverse_list(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """The items of a list that was made at once."""
-    if scope.has(op.result):
-        ct = scope.whole(op.result)
+    """Adds the items of a list's cotangent to the operands of a list display."""
+    if scope.has_cotangent(op.result):
+        ct = scope.full_cotangent(op.result)
         for position, operand in enumerate(op.operands):
             if isinstance(operand, Value) and operand in sweep.varied:
                 scope.add(operand, list_item(ct, position))
@@ -212,12 +224,14 @@ def reverse_list(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
 
 
 def reverse_list_item(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """An item's cotangent is added to that of its list, in its place: a sum of whole lists for
-    each item that is read would take too long."""
-    if scope.has(op.result):
-        scope.add_at(op.operands[0], scope.whole(op.result), op.operands[1])
+    """Adds an item's cotangent to its list's, in its place.
+
+    A sum of two lists for each item that is read would take too long.
+    """
+    if scope.has_cotangent(op.result):
+        scope.add_at(op.operands[0], scope.full_cotangent(op.result), op.operands[1])
     return op
 
 
-#: Builds the adjoint of an operation; gives what stands for it in forward.
+#: Builds the adjoint of an operation; returns what replaces it in the forward function.
 Rule = Callable[[SweepProtocol, Op, Cotangents], Op | list[Op]]

@@ -1,17 +1,17 @@
-"""The mirror of a loop that keeps few states: what is not kept is computed again from what is.
+"""Checkpointing: the reverse rule of a loop that saves few of its states.
 
-A plain loop keeps what backward reads of every iteration. A checkpointed one keeps its carries at
-some iterations only. Before backward comes to an iteration, the loop is run again from the last
-state that is kept, and keeps states on its way:
+A plain loop saves what backward reads of every iteration. A checkpointed one saves its carries at
+some iterations only. For each iteration, backward reruns the loop from the last saved state, and
+saves more states on the way:
 
-    every k     forward keeps each k-th state, backward all states of the k iterations it is in:
+    every k     forward saves each k-th state, backward all states of the current k iterations:
                 n / k + k states, and less than 2 n steps forward.
-    kept s      at most s states at any time; each run keeps the next one where the binomial
-                schedule says (Griewank and Walther, "revolve"), which takes the least steps that
-                there can be: with (s + r)! / (s! r!) >= n, fewer than r n.
+    kept s      at most s states at any time. Each run saves the next one where the binomial
+                schedule says (Griewank and Walther, "revolve"). It takes the fewest steps that are
+                possible: with (s + r)! / (s! r!) >= n, fewer than r n.
 
-Backward has the state that leaves an iteration from the iteration that it came from, so that is not
-computed again.
+Backward knows the state after an iteration from the iteration that it ran before; it does not
+rematerialise that state.
 """
 
 from __future__ import annotations
@@ -43,21 +43,22 @@ from autodiff_compiler.transforms.reverse.partition import Partition, without_ef
 
 
 def reverse_for(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op | list[Op]:
-    """Builds the adjoint of a ``for``; gives the operations of forward."""
-    return reverse_loop(
-        sweep, op, scope, Checkpointed if "checkpoint" in op.attrs else ReversedLoop
-    )
+    """Builds the adjoint of a ``for``; returns the operations of forward."""
+    mirror = Checkpointed if "checkpoint" in op.attrs else ReversedLoop
+    return reverse_loop(sweep, op, scope, mirror)
 
 
 class Checkpointed(ReversedLoop):
-    """Makes both loops of a settled trial, which keep states in place of tapes."""
+    """The forward and the backward loop, which save states in place of tapes."""
 
-    def __init__(self, sweep: SweepProtocol, loop: Loop, scope: Cotangents, trial: CarryHypothesis):
-        super().__init__(sweep, loop, scope, trial)
+    def __init__(
+        self, sweep: SweepProtocol, loop: Loop, scope: Cotangents, hypothesis: CarryHypothesis
+    ):
+        super().__init__(sweep, loop, scope, hypothesis)
         self.kind, self.number = loop.op.attrs["checkpoint"]
         state = TupleType(tuple(param.type for param in loop.carry_params))
         self.places = Value(ListType(INT), "places")
-        self.kept = Value(ListType(state), "kept")
+        self.states = Value(ListType(state), "kept")
         effects = Effects()
         if any(effects.has(op) for op in without_effects(loop.body).ops):
             sweep.note(
@@ -70,16 +71,16 @@ class Checkpointed(ReversedLoop):
     # ---- forward
 
     def _forward(self, parts: Partition) -> list[Op]:
-        """The loop as it was, with what it keeps; before that, what it begins with."""
+        """Returns the loop with the states that it saves, after the operations for its inits."""
         loop, op, builder = self.loop, self.loop.op, self.builder
         with builder.at(op.span, op.role):
             with builder.block() as before:
                 first = builder.make(make_tuple, loop.inits, {})
                 lists = [builder.make(make_list, (each,), {}) for each in (0, first)]
                 steps = self._steps() if self.kind == "kept" else None
-                last = None if steps is None else steps - 1  # type: ignore[operator]
+                last = None if steps is None else steps - 1
                 upto = self._stride(steps, self.number - 1)
-            params = [fresh(self.places), fresh(self.kept), Value(INT, "upto")]
+            params = [fresh(self.places), fresh(self.states), Value(INT, "upto")]
             with builder.block() as keeping:
                 here = equal(loop.position, params[2])
                 if last is not None:
@@ -98,24 +99,26 @@ class Checkpointed(ReversedLoop):
             (*keeping, *loop.body.ops),
             (*loop.body.yields[:carries], *found, *loop.body.yields[carries:]),
         )
-        results = (*loop.carried, self.places, self.kept, Value(INT, "upto"),
-                   *op.results[carries:])  # fmt: skip
+        saved = (self.places, self.states, Value(INT, "upto"))
+        results = (*loop.carried, *saved, *op.results[carries:])
         attrs = {key: value for key, value in op.attrs.items() if key != "checkpoint"}
         attrs["carries"] = carries + 3
         operands = (*loop.bounds, *loop.inits, *lists, upto, *loop.reads)
         made = replace(op, operands=operands, attrs=attrs, results=results, regions=(body,))
         return [*before, made]
 
-    def _steps(self) -> AnyOperand:
-        """How many iterations there are, or fewer than one."""
-        start, stop, step = self.loop.bounds
+    def _steps(self) -> Value | int:
+        """Returns the number of iterations; it is not positive if there are none."""
+        start, stop, step = self.loop.int_bounds
         if self.loop.starts_at_zero:
             return stop
-        return -((start - stop) // step)  # type: ignore[operator]
+        return -((start - stop) // step)
 
     def _stride(self, steps: AnyOperand, free: AnyOperand) -> AnyOperand:
-        """How many steps after a kept state the next one is kept, with ``steps`` to go and ``free``
-        places left."""
+        """Returns the number of steps from a saved state to the next one.
+
+        ``steps`` are left to run, and ``free`` states may still be saved.
+        """
         if self.kind == "every":
             return self.number
         return self.builder.call(STRIDE, (steps, free))[0]
@@ -123,21 +126,21 @@ class Checkpointed(ReversedLoop):
     def _longer(
         self, lists: Sequence[Value], place: AnyOperand, state: Sequence[AnyOperand]
     ) -> tuple[Value, Value]:
-        """Both lists with one state more."""
-        places, kept = lists
-        return list_append(places, place), list_append(kept, make_tuple(*state))
+        """Appends a state and its place to the lists."""
+        places, states = lists
+        return list_append(places, place), list_append(states, make_tuple(*state))
 
     # ---- backward
 
     def _inits(self) -> list[AnyOperand]:
-        return [*super()._inits(), self.places, self.kept, *self.loop.carried]
+        return [*super()._inits(), self.places, self.states, *self.loop.carried]
 
     def _body(self, parts: Partition) -> Region:
         loop, builder = self.loop, self.builder
-        lists = [fresh(self.places), fresh(self.kept)]
+        lists = [fresh(self.places), fresh(self.states)]
         leaving = [fresh(param) for param in loop.carry_params]
         with builder.block() as before:
-            state, lists_now = self._brought_to(self.position, lists)
+            state, lists_now = self._rerun_to(self.position, lists)
             mapping = self._iteration(parts, state, leaving)
         with builder.block() as behind:
             done = equal(list_item(lists_now[0], -1), self.position)
@@ -152,10 +155,13 @@ class Checkpointed(ReversedLoop):
         yields = (*inner.yields[:carried], *left, *state, *inner.yields[carried:])
         return Region(params, (*before, *inner.ops, *behind), yields)
 
-    def _brought_to(
+    def _rerun_to(
         self, position: Value, lists: Sequence[Value]
     ) -> tuple[list[AnyOperand], list[Value]]:
-        """The state that enters iteration ``position``, by running from the last one kept."""
+        """Returns the state before iteration ``position``, by a run from the last saved one.
+
+        Returned second: the lists of places and states after that run.
+        """
         loop, builder = self.loop, self.builder
         carries = loop.carry_params
         last = list_item(lists[1], -1)
@@ -186,7 +192,7 @@ class Checkpointed(ReversedLoop):
         return list(made.carried[1:-2]), list(made.carried[-2:])
 
     def _run(self, at: Value, stop: AnyOperand, state: Sequence[AnyOperand]) -> list[AnyOperand]:
-        """The state that leaves iteration ``stop - 1``, from the one that enters ``at``."""
+        """Runs iterations ``at`` to ``stop - 1``; takes and returns a state."""
         builder, params = self.builder, [fresh(param) for param in self.loop.carry_params]
         j = fresh(self.loop.position)
         with builder.block() as ops:
@@ -195,24 +201,23 @@ class Checkpointed(ReversedLoop):
         return list(Loop(builder.loop((at, stop, 1), state, (), body)).carried)
 
     def _step(self, position: Value, state: Sequence[AnyOperand]) -> list[AnyOperand]:
-        """One iteration of the loop as it was."""
+        """Copies an iteration of the loop; takes and returns a state."""
         loop = self.loop
         mapping: dict[Value, AnyOperand] = dict(zip(loop.carry_params, state))
         mapping[loop.position] = position
         assert loop.index is not None  # only a ``for`` is checkpointed
         mapping[loop.index] = self._index_at(position)
         for source, param in zip(loop.reads, loop.read_params):
-            is_list = isinstance(type_of(source), ListType)
-            mapping[param] = (
-                list_item(source, position) if is_list
-                else index(source, position, index=(("op", 0),))
-            )  # fmt: skip
+            if isinstance(type_of(source), ListType):
+                mapping[param] = list_item(source, position)
+            else:
+                mapping[param] = index(source, position, index=(("op", 0),))
         for op in clone_ops(without_effects(loop.body).ops, mapping):
             self.builder.add(op)
         return list(substitute_operands(loop.carry_yields, mapping))
 
     def _index_at(self, position: Value) -> AnyOperand:
-        """The user's index of an iteration."""
+        """Returns the user's index in iteration ``position``."""
         if self.loop.starts_at_zero:
             return position
         start, _, step = self.loop.bounds
@@ -221,27 +226,31 @@ class Checkpointed(ReversedLoop):
     def _iteration(
         self, parts: Partition, state: Sequence[AnyOperand], leaving: Sequence[Value]
     ) -> dict[Value, AnyOperand]:
-        """What backward reads of an iteration: its state, or computed from it again."""
+        """Maps the values of an iteration to its state and to copies computed of that."""
         loop = self.loop
         mapping: dict[Value, AnyOperand] = dict(zip(loop.carry_params, state))
         mapping[loop.position] = self.position
         assert loop.index is not None
         mapping[loop.index] = self._index()
         for source, param in zip(loop.reads, loop.read_params):
-            if param in parts.kept or any(param in op.operands for op in loop.body.walk()):
+            if param in parts.saved or any(param in op.operands for op in loop.body.walk()):
                 mapping[param] = self.reads.add(source, fresh(param))
         for op in clone_ops(without_effects(Region((), parts.forward, ())).ops, mapping):
             self.builder.add(op)
         for yielded, value in zip(loop.carry_yields, leaving):
-            known = isinstance(yielded, Value) and yielded.type == value.type
-            if known and yielded not in (*loop.carry_params, *loop.read_params):
-                mapping[yielded] = value  # type: ignore[index]
+            if not isinstance(yielded, Value) or yielded.type != value.type:
+                continue
+            if yielded not in (*loop.carry_params, *loop.read_params):
+                mapping[yielded] = value
         return mapping
 
 
 def _make_stride() -> Function:
-    """The binomial schedule: with c = ``free`` + 1 states, C(c + r, c) steps can be reversed if
-    none is run more than r times."""
+    """Makes the function of the binomial schedule.
+
+    With c = ``free`` + 1 states, C(c + r, c) steps can be reversed if none is run more than r
+    times.
+    """
     steps, free = Value(INT, "steps", True), Value(INT, "free", True)
     names = ("reach", "before", "earlier", "turns")
     builder = Builder()

@@ -1,8 +1,8 @@
 """The cotangents of the values of a region, as far as the sweep has come.
 
-A cotangent is kept per leaf: a tuple or dict never has one as a whole, only the items that carry
-something. No entry means zero. Scopes are nested as regions are. A branch goes on from what the
-region around it knows; a loop turns the cotangent of a value from outside into a carry.
+Cotangents are stored per leaf: a tuple or dict has none, only its items that carry one have. No
+entry means zero. Scopes are nested as regions are. A branch starts from the cotangents of the
+region around it. A loop turns the cotangent of a value from outside into a carry.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from autodiff_compiler.ir.builder import Builder, current
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import (
+    AnyOperand,
+    Function,
+    Op,
+    Region,
+    Value,
+    expect_value,
+    type_of,
+)
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,
@@ -48,7 +56,7 @@ from autodiff_compiler.operators.lists.runtime_lists import list_add_at
 Path = tuple[Hashable, ...]
 Key = tuple[Value, Path]
 
-#: The zeros that need no operation. ``0`` stands where a tuple holds an int beside its floats.
+#: The zeros that need no operation. ``0`` is for an int beside the floats of a tuple.
 LITERAL_ZEROS: dict[Type, AnyOperand] = {
     INT: 0,
     BOOL: False,
@@ -60,7 +68,7 @@ LITERAL_ZEROS: dict[Type, AnyOperand] = {
 
 
 def children(type_: Type) -> Iterator[tuple[Hashable, Type]]:
-    """The items of a tuple or dict type with their keys; other types have none."""
+    """Yields the items of a tuple or dict type with their keys; other types have none."""
     if isinstance(type_, TupleType):
         yield from enumerate(type_.items)
     elif isinstance(type_, DictType):
@@ -68,7 +76,7 @@ def children(type_: Type) -> Iterator[tuple[Hashable, Type]]:
 
 
 def leaves(type_: Type, path: Path = ()) -> Iterator[tuple[Path, Type]]:
-    """The parts of a type that carry a cotangent of their own.
+    """Yields the parts of a type that carry a cotangent of their own, with their paths.
 
     >>> from autodiff_compiler.ir.types import parse_type
     >>> [(path, str(leaf)) for path, leaf in leaves(parse_type("(f32[2], (int, list[f32[3]]))"))]
@@ -82,13 +90,13 @@ def leaves(type_: Type, path: Path = ()) -> Iterator[tuple[Path, Type]]:
 
 
 def type_at(key: Key) -> Type:
-    """The type of the leaf ``key``."""
+    """Returns the type of the leaf ``key``."""
     value, path = key
     return dict(leaves(value.type))[path]
 
 
 def part(value: Value, path: Path) -> Any:
-    """The item of ``value`` that ``path`` leads to."""
+    """Reads the item of ``value`` at ``path``."""
     found: Any = value
     for key in path:
         found = item(found, key=key)
@@ -96,9 +104,9 @@ def part(value: Value, path: Path) -> Any:
 
 
 def zero_leaf(value: Value, path: Path, type_: Type, unset: bool = False) -> AnyOperand:
-    """The zero cotangent of one leaf of a value, which may be ``unset``.
+    """Builds the zero cotangent of one leaf of a value, which may be ``unset``.
 
-    Needs no more of a value that is set than its shape.
+    It reads no more of a value that is set than its shape.
     """
     if type_ in LITERAL_ZEROS:
         return LITERAL_ZEROS[type_]
@@ -111,14 +119,14 @@ def zero_leaf(value: Value, path: Path, type_: Type, unset: bool = False) -> Any
 
 
 def one_leaf(value: Value, path: Path, type_: Type) -> AnyOperand:
-    """The default sensitivity of one leaf of an output."""
+    """Builds the default sensitivity of one leaf of an output: ones."""
     if isinstance(type_, ListType):
         return list_ones(part(value, path))
     return filled(value, path, type_, 1) if isinstance(type_, ArrayType) else 1.0
 
 
 def filled(value: Value, path: Path, type_: Type, number: int) -> Any:
-    """An array like the leaf, of one number."""
+    """Builds an array of the leaf's shape and dtype that holds one number."""
     assert isinstance(type_, ArrayType), f"{value} has no cotangent"
     if type_.is_static:
         return full(shape=type_.shape, dtype=type_.dtype, value=number)
@@ -129,11 +137,11 @@ def filled(value: Value, path: Path, type_: Type, number: int) -> Any:
 
 
 def common_type(primal: Type, *types: Type) -> Type:
-    """The type of a variable that holds cotangents of these types for one leaf of type ``primal``.
+    """Returns the type that joins cotangents of these types, for one leaf of type ``primal``.
 
-    The cotangent of a Python number is a Python number or, out of array arithmetic, a 0-d array;
-    where the two meet it is an array. Its shape is unknown where a variable that holds the number
-    holds an array on another path.
+    The cotangent of a Python number is a Python number or, after array arithmetic, a 0-d array;
+    the two join to an array. Its shape is unknown if the variable holds an array of another shape
+    on another path.
     """
     if isinstance(primal, ScalarType):
         arrays = [type_ for type_ in types if isinstance(type_, ArrayType)]
@@ -148,8 +156,7 @@ def common_type(primal: Type, *types: Type) -> Type:
 
 
 def conform(ct: AnyOperand, type_: Type) -> AnyOperand:
-    """``ct`` as a value of ``type_``, where that is an array and ``ct`` is none of that dtype; so
-    each part of a tuple or dict."""
+    """Casts ``ct`` to the dtype of ``type_``, item by item in tuples and dicts."""
     have = type_of(ct)
     if isinstance(type_, (TupleType, DictType)) and have != type_:
         parts = [conform(item(ct, key=key), inner) for key, inner in children(type_)]
@@ -165,7 +172,7 @@ def conform(ct: AnyOperand, type_: Type) -> AnyOperand:
 
 
 def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
-    """A tuple or dict of ``parts`` as ``type_`` is one; an operation even if all are literals."""
+    """Builds a tuple or dict of ``parts``, with the keys of ``type_``; also if all are literals."""
     attrs = {"keys": type_.keys} if isinstance(type_, DictType) else {}
     opdef = make_dict if attrs else make_tuple
     made = Value(opdef.result([type_of(part) for part in parts], **attrs))
@@ -174,9 +181,11 @@ def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
 
 
 class Names:
-    """Names derivatives after their primals: ``d_x``, in the second sweep ``d2_x``; or with
-    another ``word`` than ``d``. Where derivatives stand in ``function`` already, the second sweep
-    is that of what has one, or is one: ``d2_d_x``."""
+    """The names of derivatives, made of those of their primals.
+
+    ``x`` has the derivative ``d_x``, in the second sweep ``d2_x``; ``word`` replaces ``d``. A
+    function that already contains derivatives gets ``d2_d_x`` for the derivative of ``d_x``.
+    """
 
     def __init__(self, builder: Builder, function: Function, word: str = "d"):
         self.builder, self.order, self.word = builder, function.order, word
@@ -189,7 +198,7 @@ class Names:
         }
 
     def wish(self, value: Value, path: Path = ()) -> str:
-        """The name of the cotangent of a leaf, empty where the primal has none."""
+        """Returns the name of the cotangent of a leaf, empty if the primal has no name."""
         name, sweep = "_".join([value.name, *map(str, path)]), self.order + 1
         if self.order == 0 and value.name in self.derived:
             made = re.match(r"d(?:ot)?(\d*)_", name)
@@ -199,13 +208,13 @@ class Names:
         return wish if value.name else ""
 
     def fresh(self, type_: Type, value: Value, path: Path = ()) -> Value:
-        """A new value for the cotangent of a leaf: a parameter of a region or function."""
+        """Returns a new value for the cotangent of a leaf: a parameter of a region or function."""
         made = Value(type_, self.wish(value, path), value.has_user_name)
         self.named.add(made)
         return made
 
     def give(self, ct: AnyOperand, value: Value, path: Path = ()) -> AnyOperand:
-        """Names ``ct``, unless it is the cotangent of something else already."""
+        """Names ``ct`` after ``value``, unless it is already the cotangent of another value."""
         if isinstance(ct, Value) and ct not in self.named and self.builder.producer(ct):
             self.named.add(ct)
             if value.name:
@@ -214,9 +223,13 @@ class Names:
 
 
 class Cotangents:
-    """What is known of the cotangents in one region; ``local`` are the values defined in it.
+    """The cotangents that one region knows.
 
-    Only ``varied`` values have one; those that may be ``unset`` cannot be asked for their shape.
+    varied   the values that have a cotangent.
+    unset    values that may be unset: their shape cannot be read.
+    local    the values defined in this region.
+
+    The tangent sweep keeps its tangents in the same way.
     """
 
     def __init__(
@@ -232,11 +245,11 @@ class Cotangents:
         self.entries: dict[Key, AnyOperand] = {}
 
     def inside(self, region: Region) -> Cotangents:
-        """The scope of a branch: what it adds to outer cotangents it adds to what they are now."""
+        """Opens the scope of a branch, which adds to the outer cotangents as they are now."""
         return Cotangents(self.varied, self.unset, self.names, self, region)
 
-    def so_far(self, key: Key) -> AnyOperand:
-        """The cotangent of a leaf, None for zero."""
+    def partial_sum(self, key: Key) -> AnyOperand:
+        """Returns the cotangent of a leaf as far as it is summed up; None for zero."""
         if key in self.entries:
             return self.entries[key]
         if self.parent is None or key[0] in self.local:
@@ -244,44 +257,44 @@ class Cotangents:
         return self.from_outside(key)
 
     def from_outside(self, key: Key) -> AnyOperand:
-        """The cotangent of a leaf that is defined further out."""
+        """Returns the cotangent of a leaf that an outer region defines; None for zero."""
         assert self.parent is not None
-        return self.parent.so_far(key)
+        return self.parent.partial_sum(key)
 
-    def touched(self) -> list[Key]:
-        """The leaves from outside that got something in here, in that order."""
+    def accumulated(self) -> list[Key]:
+        """Lists the outer leaves to which this region added, in that order."""
         return [key for key in self.entries if key[0] not in self.local]
 
-    def has(self, operand: AnyOperand) -> bool:
-        """Whether any part of a value has a cotangent."""
+    def has_cotangent(self, operand: AnyOperand) -> bool:
+        """True if any part of a value has a cotangent."""
         return isinstance(operand, Value) and any(
-            self.so_far((operand, path)) is not None for path, _ in leaves(operand.type)
+            self.partial_sum((operand, path)) is not None for path, _ in leaves(operand.type)
         )
 
-    def whole(self, value: Value) -> Any:
-        """The cotangent of a value, with zeros for the parts that have none."""
+    def full_cotangent(self, value: Value) -> Any:
+        """Builds the cotangent of a value, with zeros for the parts that have none."""
         return self._assemble(value, (), value.type)
 
     def _assemble(self, value: Value, path: Path, type_: Type) -> Any:
         if isinstance(type_, (TupleType, DictType)):
             parts = [self._assemble(value, (*path, k), inner) for k, inner in children(type_)]
             return self.names.give(packed(self.names.builder, type_, parts), value, path)
-        found = self.so_far((value, path)) if carries_cotangent(type_) else None
+        found = self.partial_sum((value, path)) if carries_cotangent(type_) else None
         return zero_leaf(value, path, type_, value in self.unset) if found is None else found
 
     def leaf(self, key: Key) -> AnyOperand:
-        """The cotangent of one leaf, zeros if it has none."""
-        found = self.so_far(key)
+        """Returns the cotangent of one leaf, zeros if it has none."""
+        found = self.partial_sum(key)
         if found is None:
             found = self.names.give(zero_leaf(*key, type_at(key), key[0] in self.unset), *key)
         return found
 
-    def put(self, key: Key, ct: AnyOperand) -> None:
-        """Replaces what is known of a leaf."""
+    def set(self, key: Key, ct: AnyOperand) -> None:
+        """Replaces the cotangent of a leaf."""
         self.entries[key] = ct
 
     def add(self, target: AnyOperand, ct: AnyOperand, path: Path = ()) -> None:
-        """Adds ``ct`` to the cotangent of (a part of) ``target``; None adds nothing."""
+        """Adds ``ct`` to the cotangent of ``target``, or of the part at ``path``; None is zero."""
         if ct is None or not isinstance(target, Value) or target not in self.varied:
             return
         type_ = part_type(target.type, path)
@@ -292,21 +305,21 @@ class Cotangents:
             return
         if type_ == FLOAT and is_complex(type_of(ct)):
             ct = real(ct)
-        known = self.so_far((target, path))
+        known = self.partial_sum((target, path))
         total = ct if known is None else add_cotangents(known, ct)
         self.entries[target, path] = self.names.give(total, target, path)
 
     def add_at(self, target: AnyOperand, ct: AnyOperand, at: AnyOperand) -> None:
         """Adds ``ct`` to the cotangent of the item ``at`` of the list ``target``."""
-        assert isinstance(target, Value)  # and it varies, as an item of it does
-        total = list_add_at(self.leaf((target, ())), ct, at)
-        self.entries[target, ()] = self.names.give(total, target)
+        value = expect_value(target)  # it varies, as its item does
+        total = list_add_at(self.leaf((value, ())), ct, at)
+        self.entries[value, ()] = self.names.give(total, value)
 
 
 class LoopCotangents(Cotangents):
-    """The scope of a loop's body: the cotangent of a value from outside is carried.
+    """The scope of a loop's body: it carries the cotangents of values from outside.
 
-    ``types`` are the types of such carries that an earlier trial found to be needed.
+    ``types`` are the types of the carries that an earlier hypothesis found necessary.
     """
 
     def __init__(self, parent: Cotangents, region: Region, types: dict[Key, Type]):
@@ -316,7 +329,7 @@ class LoopCotangents(Cotangents):
 
     def from_outside(self, key: Key) -> AnyOperand:
         assert self.parent is not None
-        primal, before = type_at(key), self.parent.so_far(key)
+        primal, before = type_at(key), self.parent.partial_sum(key)
         type_ = common_type(primal, primal if before is None else type_of(before))
         type_ = self.types.setdefault(key, type_)
         self.captured[key] = self.names.fresh(type_, *key)
@@ -325,12 +338,12 @@ class LoopCotangents(Cotangents):
 
 
 def part_type(type_: Type, path: Path) -> Type:
-    """The type of the item that ``path`` leads to."""
+    """Returns the type of the item at ``path``."""
     for key in path:
         type_ = dict(children(type_))[key]
     return type_
 
 
 def defined_in(region: Region) -> set[Value]:
-    """The parameters of a region and the results of its own operations, not of nested ones."""
+    """Returns the parameters of a region and the results of its own, not nested, operations."""
     return {*region.params, *(result for op in region.ops for result in op.results)}

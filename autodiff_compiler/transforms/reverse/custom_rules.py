@@ -1,11 +1,10 @@
-"""The adjoint of ``ruled`` values: the rule that the user gave, written out in backward.
+"""The reverse rule of ``ruled`` values: the rule that the user gave, inlined in backward.
 
     %y: f32[2] = ruled %x, %y_0 {rule=@square_bprop, wrt=(0,)}
 
-stands for ``%y_0`` in forward. In backward the operations of ``@square_bprop(%x, %y, %d_y)`` come
-in the place of a derivative of whatever computed ``%y_0``. They are ordinary operations, so what
-they do not read is not kept, and they can be differentiated in their turn; there ``%y`` has its
-rule again.
+equals ``%y_0`` in forward. In backward the operations of ``@square_bprop(%x, %y, %d_y)`` replace
+the derivative of the operations that computed ``%y_0``. They are ordinary operations: what they do
+not read is not saved, and they can be differentiated again. There ``%y`` has its rule again.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from autodiff_compiler.transforms.reverse.cotangents import Cotangents, conform
 
 
 def reverse_ruled(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
-    """Writes out the rule for the results' cotangents."""
-    if not any(scope.has(result) for result in op.results):
+    """Inlines the rule for the cotangents of the results."""
+    if not any(scope.has_cotangent(result) for result in op.results):
         return op
     rule, given = op.attrs["rule"], op.operands[: -len(op.results)]
     params = rule.params[len(rule.params) - len(op.results) :]
     cotangents = [
-        conform(scope.whole(result), param.type) for result, param in zip(op.results, params)
+        conform(scope.full_cotangent(result), param.type)
+        for result, param in zip(op.results, params)
     ]
     mapping: dict[Value, AnyOperand] = dict(zip(rule.params, (*given, *op.results, *cotangents)))
     for made in clone_ops(rule.body.ops, mapping):
@@ -38,7 +38,7 @@ def reverse_ruled(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
 
 
 def stands_for(ops: Sequence[Op]) -> dict[Value, Value]:
-    """The values that ``ruled`` results stand for: the same at run time, with another rule."""
+    """Maps ``ruled`` results to the values that they equal at run time."""
     found: dict[Value, Value] = {}
     for op in ops:
         if op.name == "ruled":

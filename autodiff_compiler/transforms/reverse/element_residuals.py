@@ -1,4 +1,4 @@
-"""Items that backward reads of arrays which change in a loop: forward reads and keeps them."""
+"""Saves the items that backward reads of arrays that change in a loop, not the arrays."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from autodiff_compiler.ir.rewrite import free_values, substitute, uses_of
 from autodiff_compiler.operators.core.index_patterns import FULL
 
 
-def picked_forward(
+def save_elements_only(
     forward: Sequence[Op], backward: Region, changing: Container[Any], unset: Container[Value]
 ) -> tuple[Sequence[Op], Region]:
-    """Moves ``x[i]`` to the end of forward where ``x`` is ``changing`` and backward needs no more
-    of it than items and its shape: else all of ``x`` would be kept in each iteration."""
+    """Moves ``x[i]`` to the end of forward if backward reads only items and the shape of ``x``.
+
+    Only for ``changing`` arrays: else all of ``x`` would be saved in each iteration.
+    """
     made = {result for op in backward.ops for result in op.results}
-    picks = [op for op in backward.ops if _picks(op, changing) and made.isdisjoint(uses_of(op))]
-    others = tuple(op for op in backward.ops if op not in picks and op.name != "shape_of")
+    reads = [op for op in backward.ops if _reads_item(op, changing)]
+    reads = [op for op in reads if made.isdisjoint(uses_of(op))]
+    others = tuple(op for op in backward.ops if op not in reads and op.name != "shape_of")
     needed = free_values(Region((), others, backward.yields))
     moved: dict[Any, Op] = {}
     mapping: dict[Value, Value] = {}
-    for op in picks:
+    for op in reads:
         if op.operands[0] not in needed and op.operands[0] not in unset:
             first = moved.setdefault((op.operands, op.attrs["index"]), op)
             mapping[op.result] = first.result
@@ -33,7 +36,7 @@ def picked_forward(
     return [*forward, *(replace(op, role="primal") for op in moved.values())], backward
 
 
-def _picks(op: Op, changing: Container[Any]) -> bool:
+def _reads_item(op: Op, changing: Container[Any]) -> bool:
     return (
         op.name == "index"
         and op.operands[0] in changing
@@ -41,4 +44,4 @@ def _picks(op: Op, changing: Container[Any]) -> bool:
     )
 
 
-__all__ = ["picked_forward"]
+__all__ = ["save_elements_only"]

@@ -1,11 +1,11 @@
-"""The mirror of ``for`` and ``while``: a ``for`` over the iterations that ran, the other way round.
+"""Reverse rules of ``for`` and ``while``: a ``for`` over the iterations that ran, in reverse order.
 
-Ports turn round too: a carry stays a carry, what was stacked is read, what was read is stacked. The
-cotangent of a value from outside is a further carry. What backward reads of an iteration of
-forward is stacked by forward and read by backward, unless backward can have it for nothing.
+Ports are reversed too: a carry stays a carry, a stack port becomes a read port, and a read port a
+stack port. The cotangent of a value from outside is a further carry. The forward loop stacks the
+residuals of its iterations (tapes), and the backward loop reads them, unless they are free there.
 
-Which carries have a cotangent depends on the body, so the body is swept until that is settled;
-mostly the first trial settles it.
+The carries that have a cotangent depend on the body. So the body is swept until a fixed point is
+reached; mostly the first sweep reaches it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.trip_count import tape_length, trip_count
 from autodiff_compiler.ir.builder import read_type
-from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, expect_value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType, ListType, Type
@@ -35,7 +35,7 @@ from autodiff_compiler.transforms.reverse.cotangents import (
 )
 from autodiff_compiler.transforms.reverse.partition import Partition, partition
 
-#: The operators that tell how many items a list or an array's first axis has.
+#: The operators that return the length of a list or of an array's first axis.
 LENGTHS = (("list_length", 0), ("dim", 0))
 #: A part of a carry: the carry's number and the path in it.
 Port = tuple[int, Path]
@@ -44,31 +44,33 @@ Port = tuple[int, Path]
 def reverse_loop(
     sweep: SweepProtocol, op: Op, scope: Cotangents, mirror: type[ReversedLoop] | None = None
 ) -> Op | list[Op]:
-    """Builds the adjoint of a loop; gives the loop that also keeps what that reads. A ``mirror``
-    keeps in another way than stacking it."""
+    """Builds the adjoint of a loop; returns the loop that also saves its residuals.
+
+    ``mirror`` is a class that saves them in another way than by stacking.
+    """
     loop = Loop(op)
-    if not any(scope.has(result) for result in op.results):
+    if not any(scope.has_cotangent(result) for result in op.results):
         return op
     carries: dict[Port, Type] = {}
     for number, (result, param) in enumerate(zip(loop.carried, loop.carry_params)):
         for path, leaf in leaves(param.type):
-            known = scope.so_far((result, path))
+            known = scope.partial_sum((result, path))
             if known is not None:
                 carries[number, path] = common_type(leaf, leaf, type_of(known))
     captured: dict[Key, Type] = {}
     while True:
-        trial = CarryHypothesis(sweep, loop, scope, carries, captured)
-        if not trial.found_more:
+        hypothesis = CarryHypothesis(sweep, loop, scope, carries, captured)
+        if not hypothesis.found_more:
             break
-    if not (trial.ports or trial.inner.captured or trial.read_cotangents):
+    if not (hypothesis.ports or hypothesis.inner.captured or hypothesis.read_cotangents):
         return op
-    return (mirror or ReversedLoop)(sweep, loop, scope, trial).build()
+    return (mirror or ReversedLoop)(sweep, loop, scope, hypothesis).build()
 
 
 class CarryHypothesis:
-    """One sweep of the body, given the carries known to have a cotangent and their types.
+    """A sweep of the body under a hypothesis: the carries that have a cotangent, and their types.
 
-    Adds to ``carries`` and ``captured`` what it finds missing: then another trial is needed.
+    It adds missing ones to ``carries`` and ``captured``; then another sweep is needed.
     """
 
     def __init__(
@@ -98,20 +100,22 @@ class CarryHypothesis:
         for (number, path), param in self.ports.items():
             self.inner.add(self.loop.carry_yields[number], param, path)
         for result, yielded in zip(self.loop.stacked, self.loop.stack_yields):
-            if self.scope.has(result) and isinstance(yielded, Value):
-                item = self.scope.names.fresh(_item_type(self.scope.so_far((result, ()))), yielded)
+            if self.scope.has_cotangent(result) and isinstance(yielded, Value):
+                item = self.scope.names.fresh(
+                    _item_type(self.scope.partial_sum((result, ()))), yielded
+                )
                 self.stacked.append((result, item))
                 self.inner.add(yielded, item)
 
     def _widen(self, carries: dict[Port, Type], captured: dict[Key, Type]) -> None:
         for number, param in enumerate(self.loop.carry_params):
             for path, leaf in leaves(param.type):
-                ct = self.inner.so_far((param, path))
+                ct = self.inner.partial_sum((param, path))
                 if ct is not None:
                     have = carries.get((number, path), leaf)
                     self._note(carries, (number, path), common_type(leaf, have, type_of(ct)))
         for key in self.inner.captured:
-            ct = self.inner.so_far(key)
+            ct = self.inner.partial_sum(key)
             self._note(captured, key, common_type(type_at(key), captured[key], type_of(ct)))
 
     def _note(self, known: dict, key: Port | Key, type_: Type) -> None:
@@ -119,7 +123,7 @@ class CarryHypothesis:
         known[key] = type_
 
     def _close(self) -> None:
-        """The yields: carries as the body leaves them, and what goes to the lists read."""
+        """Sets the yields: the carries, and the cotangents of the items that are read."""
         inner, params = self.inner, self.loop.carry_params
         self.carry_yields = [
             conform(inner.leaf((params[number], path)), param.type)
@@ -127,15 +131,15 @@ class CarryHypothesis:
         ]
         self.carry_yields += [conform(inner.leaf(k), p.type) for k, p in inner.captured.items()]
         read = [
-            (source, conform(inner.whole(param), param.type))
+            (source, conform(inner.full_cotangent(param), param.type))
             for source, param in zip(self.loop.reads, self.loop.read_params)
-            if inner.has(param)
+            if inner.has_cotangent(param)
         ]
         self.read_cotangents: list[tuple[AnyOperand, AnyOperand]] = read
 
     @property
     def backward(self) -> Region:
-        """The body so far; its position, index and reads are set when it is cut."""
+        """The backward body; its position, index and reads are added after the partition."""
         yields = (*self.carry_yields, *(ct for _, ct in self.read_cotangents))
         params = (*self.ports.values(), *self.inner.captured.values())
         return Region(params, tuple(self.ops), yields)
@@ -143,7 +147,7 @@ class CarryHypothesis:
 
 @dataclass
 class _Reads:
-    """The read ports of the loop being made."""
+    """The read ports of the backward loop."""
 
     sources: list[AnyOperand]
     params: list[Value]
@@ -155,35 +159,41 @@ class _Reads:
 
 
 class ReversedLoop:
-    """Makes both loops of a settled trial."""
+    """The forward and the backward loop, made of a hypothesis that holds."""
 
-    def __init__(self, sweep: SweepProtocol, loop: Loop, scope: Cotangents, trial: CarryHypothesis):
+    def __init__(
+        self, sweep: SweepProtocol, loop: Loop, scope: Cotangents, hypothesis: CarryHypothesis
+    ):
         self.builder, self.sweep = sweep.builder, sweep
-        self.loop, self.scope, self.trial = loop, scope, trial
+        self.loop, self.scope, self.hypothesis = loop, scope, hypothesis
         self.reads = _Reads([], [])
         self.tapes: list[tuple[Value, Value]] = []
-        #: Carries of which backward reads both what enters and what leaves an iteration: the list
-        #: of all their values, first and last included; and the parts of it that backward reads.
-        self.whole: dict[int, Value] = {}
-        self.parts: dict[Value, Value] = {}
-        #: What makes arrays of tapes, after forward.
+        #: For carries that backward reads both at the beginning and at the end of an iteration:
+        #: the list of all their values, and the two parts of it that backward reads.
+        self.joined_tapes: dict[int, Value] = {}
+        self.tape_parts: dict[Value, Value] = {}
+        #: The operations that stack tapes to arrays after the forward loop.
         self.stacked: list[Op] = []
-        # Where all iterations ran, backward runs over the same range; else over those that ran.
+        # If all iterations ran, backward runs over the same range; else over those that ran.
         self.same_range = loop.is_for and not loop.has_until
         self.position = fresh(loop.position)
         self.index = fresh(loop.position if loop.index is None else loop.index)
 
     def build(self) -> Op | list[Op]:
-        """Adds the backward loop, hands out its results, and gives the forward loop."""
-        for result, param in self.trial.stacked:
-            self.reads.add(self.scope.so_far((result, ())), param)
-        trial = self.trial
+        """Adds the backward loop, enters its results, and returns the forward loop."""
+        for result, param in self.hypothesis.stacked:
+            self.reads.add(self.scope.partial_sum((result, ())), param)
+        hypothesis = self.hypothesis
         parts = partition(
-            self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
+            self.loop.body.params,
+            hypothesis.forward,
+            hypothesis.backward,
+            self.sweep.unset,
             taped=(*self.loop.carry_yields, *self.loop.stack_yields),
-            counts=(self.loop.position, self.loop.index), turns=trip_count(self.loop),
+            counters=(self.loop.position, self.loop.index),
+            trip_count=trip_count(self.loop),
             changing=self.sweep.changing,
-        )  # fmt: skip
+        )
         self._join_tapes(parts)
         body = self._body(parts)
         forward = self._forward(parts)
@@ -195,55 +205,57 @@ class ReversedLoop:
         return forward
 
     def _join_tapes(self, parts: Partition) -> None:
-        """Finds the carries whose values are kept in one list, and takes the parts of it."""
+        """Saves a carry in one list if backward reads its value before and after an iteration."""
         loop = self.loop
         ports = zip(loop.inits, loop.carry_params, loop.carry_yields)
         for number, (init, param, yielded) in enumerate(ports):
-            both = param in parts.kept and yielded in parts.kept and param is not yielded
+            both = param in parts.saved and yielded in parts.saved and param is not yielded
             alike = type_of(init) == param.type == type_of(yielded)
-            if both and alike and not loop.runs_reversed and yielded not in self.parts:
-                assert isinstance(yielded, Value)
-                whole = Value(ListType(param.type), f"{param.name or yielded.name}_tape")
-                self.whole[number] = whole
-                rows = whole if {param, yielded} & self.sweep.unset else self._stacked(whole, 1)
-                if rows is whole:
-                    self.parts[param] = list_head(whole)
-                    self.parts[yielded] = list_slice(whole, 1, None, None)
+            if both and alike and not loop.runs_reversed and yielded not in self.tape_parts:
+                after = expect_value(yielded)
+                tape = Value(ListType(param.type), f"{param.name or after.name}_tape")
+                self.joined_tapes[number] = tape
+                rows = tape if {param, after} & self.sweep.unset else self._stacked(tape, 1)
+                if rows is tape:
+                    self.tape_parts[param] = list_head(tape)
+                    self.tape_parts[after] = list_slice(tape, 1, None, None)
                 else:
-                    self.parts[param] = index(rows, index=(("slice", None, -1, None),))
-                    self.parts[yielded] = index(rows, index=(("slice", 1, None, None),))
+                    self.tape_parts[param] = index(rows, index=(("slice", None, -1, None),))
+                    self.tape_parts[after] = index(rows, index=(("slice", 1, None, None),))
 
     def _inits(self) -> list[AnyOperand]:
-        trial, scope = self.trial, self.scope
+        hypothesis, scope = self.hypothesis, self.scope
         inits = [
             conform(scope.leaf((self.loop.carried[number], path)), param.type)
-            for (number, path), param in trial.ports.items()
+            for (number, path), param in hypothesis.ports.items()
         ]
-        return inits + [conform(scope.leaf(key), p.type) for key, p in trial.inner.captured.items()]
+        return inits + [
+            conform(scope.leaf(key), p.type) for key, p in hypothesis.inner.captured.items()
+        ]
 
     def _hand_out(self, made: Loop) -> None:
-        scope, ports = self.scope, self.trial.ports
+        scope, ports = self.scope, self.hypothesis.ports
         captured = made.carried[len(ports) :]
         scope.names.named.update(captured)
-        for key, result in zip(self.trial.inner.captured, captured):
-            scope.put(key, result)
+        for key, result in zip(self.hypothesis.inner.captured, captured):
+            scope.set(key, result)
         for (number, path), result in zip(ports, made.carried):
             scope.add(self.loop.inits[number], result, path)
-        for (source, _), tape in zip(self.trial.read_cotangents, made.stacked):
-            assert isinstance(source, Value)
+        for (operand, _), tape in zip(self.hypothesis.read_cotangents, made.stacked):
+            source = expect_value(operand)
             is_list = isinstance(source.type, ListType)
             items = tape if _reads_all(self.sweep, self.loop, source) else list_pad(tape, source)
             scope.add(source, items if is_list else rows_like(items, source))
 
     def _body(self, parts: Partition) -> Region:
         with self.builder.block() as before:
-            mapping = {value: self._available(value) for value in parts.kept}
+            mapping = {value: self._available(value) for value in parts.saved}
         inner = substitute(parts.backward, mapping)
         params = (self.position, self.index, *inner.params, *self.reads.params)
         return Region(params, (*before, *inner.ops), inner.yields)
 
     def _available(self, value: Value) -> AnyOperand:
-        """How the backward body has a value of the forward body: for nothing, or by a tape."""
+        """Returns a value of the forward body as backward has it: for free, or from a tape."""
         loop = self.loop
         if value is loop.position:
             return self.position
@@ -252,12 +264,12 @@ class ReversedLoop:
         for init, param, yielded in zip(loop.inits, loop.carry_params, loop.carry_yields):
             if value is param and value is yielded and type_of(init) == value.type:
                 return init
-        if value in self.parts:
-            return self.reads.add(self.parts[value], fresh(value))
+        if value in self.tape_parts:
+            return self.reads.add(self.tape_parts[value], fresh(value))
         return self.reads.add(self._tape(value), fresh(value))
 
     def _tape(self, value: Value) -> AnyOperand:
-        """A list or array that holds the value of every iteration."""
+        """Returns a list or array with the value of every iteration."""
         loop = self.loop
         for source, param in zip(loop.reads, loop.read_params):
             same = value is param and read_type(type_of(source)) == value.type
@@ -271,12 +283,15 @@ class ReversedLoop:
         return tape if value in self.sweep.unset else self._stacked(tape)
 
     def _is_stacked(self, result: Value) -> bool:
-        """Whether the primal makes an array of a list: backward reads that, and not the list."""
+        """True if the primal stacks a list to an array: backward reads that, not the list."""
         made = self.sweep.producers.values()
         return any(op.name == "stack_rows" and op.operands[0] is result for op in made)
 
     def _stacked(self, tape: Value, more: int = 0) -> Value:
-        """A tape, or the array that stands for a long one, of ``more`` items than iterations."""
+        """Returns a tape, or the array that replaces it if it is long.
+
+        It has an item for each iteration, and ``more``.
+        """
         item = read_type(tape.type)
         rows = tape_length(self.loop, item)
         if rows is None:
@@ -284,8 +299,9 @@ class ReversedLoop:
         assert isinstance(item, ArrayType) and item.shape
         length = rows + more
         array = Value(ArrayType(item.dtype, (length, *item.shape)), tape.name)
-        self.stacked.append(Op(stack_rows, (tape,), {"length": length}, (array,),
-                               self.loop.op.span, self.loop.op.role))  # fmt: skip
+        loop = self.loop.op
+        attrs = {"length": length}
+        self.stacked.append(Op(stack_rows, (tape,), attrs, (array,), loop.span, loop.role))
         return array
 
     def _index(self) -> AnyOperand:
@@ -298,18 +314,16 @@ class ReversedLoop:
     def _forward(self, parts: Partition) -> Op | list[Op]:
         loop, op = self.loop, self.loop.op
         joins: list[Op] = []
-        whole_tapes = []
-        for number, whole in self.whole.items():
-            yielded = loop.carry_yields[number]
-            assert isinstance(yielded, Value)
-            tape = Value(whole.type, whole.name)
-            whole_tapes.append((yielded, tape))
-            first = Value(whole.type)
+        later_values = []
+        for number, joined in self.joined_tapes.items():
+            tape = Value(joined.type, joined.name)
+            later_values.append((expect_value(loop.carry_yields[number]), tape))
+            first = Value(joined.type)
             joins += [
                 Op(make_list, (loop.inits[number],), {}, (first,), op.span, op.role),
-                Op(list_join, (first, tape), {}, (whole,), op.span, op.role),
+                Op(list_join, (first, tape), {}, (joined,), op.span, op.role),
             ]
-        self.tapes = whole_tapes + self.tapes
+        self.tapes = later_values + self.tapes
         stop = len(loop.body.yields) - loop.has_until
         yields = (
             *loop.body.yields[:stop],
@@ -328,9 +342,9 @@ def _item_type(operand: AnyOperand) -> Type:
 
 
 def _reads_all(sweep: SweepProtocol, loop: Loop, source: AnyOperand) -> bool:
-    """Whether the loop surely reads every item of ``source``, so that nothing need be padded.
+    """True if the loop surely reads every item of ``source``, so that no padding is needed.
 
-    Loops that a sweep made do: they read tapes of the loop that they mirror.
+    Loops that a sweep made do: they read tapes of the loop that they reverse.
     """
     if loop.op.role == "adjoint":
         return True
@@ -344,8 +358,8 @@ def _reads_all(sweep: SweepProtocol, loop: Loop, source: AnyOperand) -> bool:
     maker = sweep.producers.get(source) if isinstance(source, Value) else None
     if maker is None or maker.name not in ("for", "while"):
         return False
-    wrote = Loop(maker)
-    if stop is wrote.count:
+    writer = Loop(maker)
+    if stop is writer.count:
         return True
-    whole = not wrote.has_until and not loop.has_until
-    return whole and wrote.is_for and loop.is_for and wrote.bounds == loop.bounds
+    runs_fully = not writer.has_until and not loop.has_until
+    return runs_fully and writer.is_for and loop.is_for and writer.bounds == loop.bounds

@@ -1,15 +1,13 @@
-"""The cut: what a backward region reads of its forward region, and no more.
+"""Partition of a sweep: the values that the backward region reads of its forward region.
 
-Before it is read off, what backward does not need is dropped, and a shape is taken in forward, so
-that the array itself need not be kept for it; of what is but compared, the comparisons are kept.
-What costs nothing is computed again, and so is a large sum or product of what is kept anyway, just
-where backward reads it: that is quicker than to fetch it from memory, and its memory is free in
-between.
+Every value that is read is saved (a residual), so the backward region is first rewritten to read
+less. Operations whose results nothing reads are dropped. If only the shape of an array is read, the
+shape is saved, and if an array is only compared, the comparisons are saved. Some values are
+rematerialised in place of being saved (``rematerialization.py``).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,34 +15,30 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
-from autodiff_compiler.ir.rewrite import (
-    clone_ops,
-    free_values,
-    map_regions,
-    producers_among,
-    substitute,
-    uses_of,
-)
-from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, array_type
+from autodiff_compiler.ir.rewrite import free_values, map_regions, substitute, uses_of
+from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.operators.core.structure import reshape
-from autodiff_compiler.transforms.reverse.element_residuals import picked_forward
-
-Operands = AbstractSet[AnyOperand]
-#: What takes no longer than to read and write memory.
-CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
+from autodiff_compiler.transforms.reverse.element_residuals import save_elements_only
+from autodiff_compiler.transforms.reverse.rematerialization import (
+    defined,
+    free_row_reads,
+    rematerialize_free,
+    rematerialize_late,
+    without_effects,
+)
 
 
 @dataclass(frozen=True)
 class Partition:
     """The forward operations, the backward region, and the forward values that it reads.
 
-    ``kept`` is in order of definition, parameters first.
+    ``saved`` is in order of definition, parameters first.
     """
 
     forward: tuple[Op, ...]
     backward: Region
-    kept: tuple[Value, ...]
+    saved: tuple[Value, ...]
 
 
 def partition(
@@ -54,44 +48,43 @@ def partition(
     unset: Container[Value] = (),
     recompute: bool = False,
     taped: Container[AnyOperand] | None = None,
-    together: Callable[[Region], Region] | None = None,
-    counts: Container[AnyOperand] = (),
-    turns: int | None = None,
-    changing: Operands = frozenset(),
+    simplify_jointly: Callable[[Region], Region] | None = None,
+    counters: Container[AnyOperand] = (),
+    trip_count: int | None = None,
+    changing: AbstractSet[AnyOperand] = frozenset(),
 ) -> Partition:
-    """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
+    """Determines what ``backward`` reads of ``params`` and of the results of ``forward``.
 
-    A value that may be ``unset`` is not asked for its shape before backward would. With
-    ``recompute`` backward computes again all that has no effect, and keeps the rest. In the body of
-    a loop a value is kept once an iteration; ``taped`` are those that other iterations keep, and
-    ``counts`` the numbers of an iteration, which backward has as well; ``turns`` of them, if known.
-    Of arrays whose items are written in a loop (``changing``) it keeps the parts that are read.
-    ``together`` is asked first to make both as one region shorter, as long as it is one.
+    unset             values that may be unset: their shape is not read earlier than before.
+    recompute         rematerialises all that has no effect, and saves the rest.
+    taped             in the body of a loop: the values that other iterations save. A value is
+                      saved once per iteration there.
+    counters          the numbers of an iteration, which the backward loop has as well.
+    trip_count        the number of iterations, if known.
+    changing          arrays whose items a loop writes: only the items that are read are saved.
+    simplify_jointly  rewrites both as one region, before anything else may divide them.
     """
     backward = prune(backward)
-    forward, backward = picked_forward(forward, backward, changing, unset)
-    forward, backward = _shapes_forward(params, forward, backward, unset)
-    backward = _at_hand(forward, backward)
+    forward, backward = save_elements_only(forward, backward, changing, unset)
+    forward, backward = _save_shapes_only(params, forward, backward, unset)
+    backward = _reuse_reductions(forward, backward)
     if not recompute:
-        forward, backward = _compared_forward(params, forward, backward, unset)
-    if together and not recompute:
-        backward = _seen_together(params, forward, backward, together)
-    backward = _kept_anyway(forward, backward)
-    again = _rows(params, forward, counts, turns, changing) if counts else frozenset()
-    backward = _computed_again(forward, backward, recompute, again, changing)
-    backward = _computed_late(params, forward, backward, taped)
+        forward, backward = _save_comparisons_only(params, forward, backward, unset)
+    if simplify_jointly and not recompute:
+        backward = _simplify_jointly(params, forward, backward, simplify_jointly)
+    backward = _reuse_saved_values(forward, backward)
+    rows = frozenset[Op]()
+    if counters:
+        rows = free_row_reads(params, forward, counters, trip_count, changing)
+    backward = rematerialize_free(forward, backward, recompute, rows, changing)
+    backward = rematerialize_late(params, forward, backward, taped)
     free = free_values(backward)
-    kept = [value for value in defined(params, forward) if value in free]
-    return Partition(tuple(forward), backward, tuple(kept))
-
-
-def defined(params: Sequence[Value], ops: Sequence[Op]) -> list[Value]:
-    """Parameters and results in order."""
-    return [*params, *(result for op in ops for result in op.results)]
+    saved = [value for value in defined(params, forward) if value in free]
+    return Partition(tuple(forward), backward, tuple(saved))
 
 
 def prune(region: Region, effects: Effects | None = None) -> Region:
-    """``region`` without the operations whose results nobody reads."""
+    """Drops the operations whose results nothing reads."""
     effects = effects or Effects()
     kept: list[Op] = []
     read = {value for value in region.yields if isinstance(value, Value)}
@@ -105,15 +98,15 @@ def prune(region: Region, effects: Effects | None = None) -> Region:
     return Region(region.params, tuple(reversed(kept)), region.yields)
 
 
-def _shapes_forward(
+def _save_shapes_only(
     params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value]
 ) -> tuple[Sequence[Op], Region]:
-    """Moves ``shape_of(v)`` to the end of forward where backward needs nothing else of ``v``."""
+    """Moves ``shape_of(v)`` to the end of forward if backward reads nothing else of ``v``."""
     shapes: dict[Value, list[Op]] = {}
     for op in backward.walk():
         if op.name == "shape_of" and isinstance(op.operands[0], Value):
             shapes.setdefault(op.operands[0], []).append(op)
-    read_otherwise = _read_by_others(backward)
+    read_otherwise = _read_by_others(backward, {op for ops in shapes.values() for op in ops})
     moved = {
         value: shapes[value]
         for value in defined(params, forward)
@@ -127,28 +120,29 @@ def _shapes_forward(
     return [*forward, *(replace(ops[0], role="primal") for ops in moved.values())], backward
 
 
-def _compared_forward(
+def _save_comparisons_only(
     params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value]
 ) -> tuple[Sequence[Op], Region]:
-    """Moves comparisons to the end of forward where backward does nothing else with a value that
-    forward makes, and they are smaller than it."""
+    """Moves comparisons to the end of forward if their results are smaller than their operand.
+
+    The operand is a large result of forward that backward reads for nothing else.
+    """
     made = {result for op in forward for result in op.results}
-    here = {value for value in made.union(params) if value not in unset}
-    moves = {op for op in backward.ops if _is_comparison(op) and here.issuperset(uses_of(op))}
-    read = {value for value in backward.yields if isinstance(value, Value)}
-    for op in backward.ops:
-        inner = (each for region in op.regions for each in region.walk())
-        read.update(() if op in moves else uses_of(op), *map(uses_of, inner))
-    wanted: dict[Value, list[Op]] = {}
-    for op in backward.ops:
-        for value in uses_of(op) if op in moves else ():
+    available = {value for value in made.union(params) if value not in unset}
+    comparisons = [
+        op for op in backward.ops if _is_comparison(op) and available.issuperset(uses_of(op))
+    ]
+    read_otherwise = _read_by_others(backward, set(comparisons))
+    compared: defaultdict[Value, list[Op]] = defaultdict(list)
+    for op in comparisons:
+        for value in uses_of(op):
             large = size_of(value.type) >= costs().recomputed_bytes
-            if value in made and value not in read and large:
-                wanted.setdefault(value, []).append(op)
-    gone = {
-        op for value, ops in wanted.items() for op in ops
-        if sum(size_of(each.result.type) for each in ops) < size_of(value.type)
-    }  # fmt: skip
+            if large and value in made and value not in read_otherwise:
+                compared[value].append(op)
+    gone: set[Op] = set()
+    for value, ops in compared.items():
+        if sum(size_of(op.result.type) for op in ops) < size_of(value.type):
+            gone.update(ops)
     if not gone:
         return forward, backward
     moved = [replace(op, role="primal") for op in backward.ops if op in gone]
@@ -156,61 +150,80 @@ def _compared_forward(
 
 
 def _is_comparison(op: Op) -> bool:
-    """Whether it makes an array of bools, element by element."""
+    """True if the operation makes an array of bools, element by element."""
     types = [result.type for result in op.results]
     return op.opdef.kind == "zero" and [getattr(t, "dtype", None) for t in types] == ["bool"]
 
 
-def _read_by_others(region: Region) -> set[Value]:
-    """The values that something else than ``shape_of`` reads."""
+def _read_by_others(region: Region, ops: Container[Op]) -> set[Value]:
+    """Collects the values that other operations than ``ops`` read, and the yields."""
     found = {value for value in region.yields if isinstance(value, Value)}
     for op in region.ops:
-        if op.name != "shape_of":
+        if op not in ops:
             found.update(operand for operand in op.operands if isinstance(operand, Value))
         for inner in op.regions:
-            found |= _read_by_others(inner)
+            found |= _read_by_others(inner, ops)
     return found
 
 
 def _without(region: Region, gone: set[Op]) -> Region:
-    """``region`` without certain operations, at any depth."""
+    """Removes operations at any depth."""
     ops = tuple(
         map_regions(op, lambda inner: _without(inner, gone)) for op in region.ops if op not in gone
     )
     return region if list(ops) == list(region.ops) else Region(region.params, ops, region.yields)
 
 
-def _at_hand(forward: Sequence[Op], backward: Region) -> Region:
-    """``backward`` with the means and sums that forward has: they are small, and take long."""
-    known = {op.value_key: op for op in forward if _is_reduced(op)}
+def _reuse_reductions(forward: Sequence[Op], backward: Region) -> Region:
+    """Reads the sums and means of forward in place of computing them again.
+
+    They are small to save, and slow to compute.
+    """
+    known = {op.value_key: op for op in forward if _is_small_reduction(op)}
+    if not known:
+        return backward
     ops: list[Op] = []
     mapping: dict[Value, AnyOperand] = {}
     for op in backward.ops:
-        for keepdims in (True, False) if known and _is_reduced(op) else ():
+        for keepdims in (True, False) if _is_small_reduction(op) else ():
             found = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).value_key)
             if found is not None and found.result.type == op.result.type:
                 mapping[op.result] = found.result
             elif found is not None:
-                shape = {"shape": op.result.type.shape}  # type: ignore[attr-defined]
+                shape = {"shape": array_type(op.result).shape}
                 op = replace(op, opdef=reshape, operands=(found.result,), attrs=shape)
                 break
         ops.append(op)
-    changed = Region(backward.params, tuple(ops), backward.yields)
-    return prune(substitute(changed, mapping)) if known else backward
+    return prune(substitute(Region(backward.params, tuple(ops), backward.yields), mapping))
 
 
-def _seen_together(
+def _is_small_reduction(op: Op) -> bool:
+    """True if the result is much smaller than the array that the operation reduces."""
+    if len(op.operands) != 1 or len(op.results) != 1 or op.regions or op.opdef.effect:
+        return False
+    result = op.result.type
+    if not isinstance(result, ArrayType) or not result.is_static:
+        return False
+    ratio = costs().small_sum_ratio
+    reduces = {"axes", "keepdims"} <= op.attrs.keys()
+    return reduces and ratio * max(size_of(result), 1) <= size_of(op.types[0])
+
+
+def _simplify_jointly(
     params: Sequence[Value],
     forward: Sequence[Op],
     backward: Region,
-    together: Callable[[Region], Region],
+    simplify: Callable[[Region], Region],
 ) -> Region:
-    """``backward`` as it is in what ``together`` makes of both. Forward stays as it is: where the
-    new one asks for what forward does not make, the old one stays, too."""
+    """Returns ``backward`` as ``simplify`` leaves it in one region with forward.
+
+    Forward stays as it is. If the new backward reads values that forward does not make, the old
+    one is returned.
+    """
     made = set(defined(params, forward))
     free = [value for value in free_values(backward) if value not in made]
     both = Region((*params, *free), (*forward, *backward.ops), backward.yields)
-    found = together(both)
+    found = simplify(both)
     if found is both:
         return backward
     known = set(defined((), forward))
@@ -219,9 +232,12 @@ def _seen_together(
     return better if known.union(both.params).issuperset(free_values(better)) else backward
 
 
-def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
-    """``backward`` with what it would make and reads of forward anyway, as where a derivative is
-    differentiated again: ``1 - t * t`` is in both halves of a tanh's second one."""
+def _reuse_saved_values(forward: Sequence[Op], backward: Region) -> Region:
+    """Replaces results of backward by equal values of forward that it reads anyway.
+
+    A derivative that is differentiated again has such values: ``1 - t * t`` is in both functions
+    of the second derivative of tanh.
+    """
     needed, effects = free_values(backward), Effects()
 
     def key(op: Op, same: Mapping[Value, Value]) -> Hashable:
@@ -241,160 +257,4 @@ def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
     return prune(substitute(backward, mapping)) if mapping else backward
 
 
-def _is_reduced(op: Op) -> bool:
-    """Whether its result is much smaller than the array that it is made of."""
-    if len(op.operands) != 1 or len(op.results) != 1 or op.regions or op.opdef.effect:
-        return False
-    result = op.result.type
-    known = (
-        isinstance(result, ArrayType)
-        and result.is_static
-        and {"axes", "keepdims"} <= op.attrs.keys()
-    )
-    return known and costs().small_sum_ratio * max(size_of(result), 1) <= size_of(op.types[0])
-
-
-def _rows(
-    params: Sequence[Value],
-    forward: Sequence[Op],
-    counts: Container[AnyOperand],
-    turns: int | None,
-    changing: Operands,
-) -> frozenset[Op]:
-    """What takes a part, at a place that the iteration tells, of an array around the loop: it lies
-    there still, if not ``changing``. Also what counts such places. Not where the array is much more
-    than its parts."""
-    inside, places, found = set(defined(params, forward)), set[AnyOperand](), set[Op]()
-    elsewhere = inside | changing
-
-    def is_place(operand: AnyOperand) -> bool:
-        return operand not in inside or operand in counts or operand in places
-
-    for op in forward:
-        takes = op.name == "index" and op.operands[0] not in elsewhere
-        if takes and turns is not None:
-            rows = turns * size_of(op.result.type)
-            takes = size_of(op.types[0]) <= costs().kept_for_rows_ratio * rows
-        sums = op.name in ("add", "sub", "mul") and op.result.type == INT
-        if (takes or sums) and all(map(is_place, op.operands[takes:])):
-            found.add(op)
-            places.update(op.results if sums else ())
-    return frozenset(found)
-
-
-def _computed_again(
-    forward: Sequence[Op], backward: Region, every: bool, cheap: Container[Op], changing: Operands
-) -> Region:
-    """Copies what costs nothing to its beginning: constants, and views of one value, of which that
-    value is kept instead (so that a transpose of a transpose meets the first one). With ``every``
-    also what costs something, unless it has an effect: a draw is a draw once."""
-    needed, effects = free_values(backward), Effects()
-    again = []
-    for op in reversed(forward):
-        if not any(result in needed for result in op.results):
-            continue
-        part = op.name == "index" and op.operands[0] in changing and op.operands[0] not in needed
-        if not part and _costs_nothing(op) or op in cheap:
-            again.append(replace(op, role="adjoint"))
-            needed |= uses_of(op)
-        elif every and not effects.has(quiet := map_regions(op, without_effects)):
-            again.append(quiet)
-            needed |= uses_of(quiet)
-    if not again:
-        return backward
-    mapping: dict = {}
-    copies = clone_ops(again[::-1], mapping)
-    body = substitute(backward, mapping)
-    return Region(body.params, (*copies, *body.ops), body.yields)
-
-
-def _computed_late(
-    params: Sequence[Value],
-    forward: Sequence[Op],
-    backward: Region,
-    taped: Container[AnyOperand] | None,
-) -> Region:
-    """Puts copies of cheap operations on large values before what reads these, where their operands
-    are kept anyway, or views of what is. Of what a loop keeps, everything is large. Arguments are
-    there without being kept: where several large values wait for backward, few steps away from an
-    argument are worth the memory. (One alone costs none: what backward makes takes its place.)"""
-    needed = set(free_values(backward))
-    made = producers_among(forward)
-    #: What goes before each operation of backward, and where each value is read first.
-    before: defaultdict[int, list[Op]] = defaultdict(list)
-    first: dict[Value, int] = {}
-    for place, op in enumerate(backward.ops):
-        for value in uses_of(op):
-            first.setdefault(value, place)
-    mapping: dict[Value, AnyOperand] = {}
-    sizes = sorted([size_of(value.type) for value in needed if value in made])
-
-    def is_kept(value: Value) -> bool:
-        return value in needed or value not in made and value not in params
-
-    def steps(op: Op, left: int) -> list[Op] | None:
-        """``op``, and before it what makes its operands again of what is there."""
-        found = [op]
-        for value in uses_of(op):
-            if is_kept(value):
-                continue
-            maker = made.get(value)
-            is_free = maker is not None and _costs_nothing(maker)
-            if not is_free and (left <= 0 or maker is not None and not _is_cheap(maker)):
-                return None
-            earlier = [] if maker is None else steps(maker, left - _is_cheap(maker))
-            if earlier is None:
-                return None
-            left -= sum(map(_is_cheap, earlier))
-            found = [*earlier, *found]
-        return found
-
-    for op in reversed(forward):
-        if not _is_cheap(op) or op.result not in needed or op.result in backward.yields:
-            continue
-        size = size_of(op.result.type)
-        large = size >= costs().recomputed_bytes if taped is None else op.result not in taped
-        smaller = bisect_left(sizes, size)
-        several = taped is None and len(sizes) - smaller > 1
-        found = steps(op, costs().recomputed_steps if several else 0) if large else None
-        if found:
-            copied = clone_ops([replace(each, role="adjoint") for each in found], {})
-            mapping[op.result] = copied[-1].result
-            here = before[place := first[op.result]]
-            users = (k for k, user in enumerate(here) if op.result in uses_of(user))
-            at = next(users, len(here))
-            here[at:at] = copied
-            for value in (value for each in copied for value in uses_of(each)):
-                first[value] = min(place, first.get(value, place))
-            needed.update(value for each in found for value in uses_of(each) if value not in made)
-            needed.discard(op.result)
-            del sizes[smaller]
-    if not mapping:
-        return backward
-    ops = [each for k, op in enumerate(backward.ops) for each in (*before[k], op)]
-    return substitute(Region(backward.params, tuple(ops), backward.yields), mapping)
-
-
-def _is_cheap(op: Op) -> bool:
-    """Whether it is one sign between arrays of floats, or a square."""
-    if op.name not in CHEAP or op.name == "pow" and op.operands[1] != 2:
-        return False
-    type_ = op.result.type
-    return isinstance(type_, ArrayType) and type_.dtype is not None and is_floating(type_)
-
-
-def without_effects(region: Region) -> Region:
-    """``region`` without what only prints or asserts: forward has done that."""
-    ops = [
-        map_regions(op, without_effects) for op in region.ops if op.results or not op.opdef.effect
-    ]  # fmt: skip
-    return Region(region.params, tuple(ops), region.yields)
-
-
-def _costs_nothing(op: Op) -> bool:
-    if op.regions or op.opdef.effect or "callee" in op.attrs:
-        return False
-    read = [operand for operand in op.operands if isinstance(operand, Value)]
-    # A reshape copies where its operand is not contiguous.
-    is_view = bool(op.opdef.views) and op.opdef is not reshape
-    return not read or len(read) == 1 == len(op.operands) and is_view
+__all__ = ["Partition", "partition", "prune", "without_effects"]

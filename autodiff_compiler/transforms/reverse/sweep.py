@@ -1,8 +1,8 @@
-"""The reverse sweep, and what is made with it: a gradient in one body, or a pair of halves.
+"""The reverse sweep, and its two results: a gradient function, or a forward and a backward one.
 
-A region is walked backward. Each operation whose results have a cotangent asks its record for the
-cotangents of its operands, which are built of ordinary operators; so the outcome can be swept
-again. Forward operations are shared with the function that was swept, not copied.
+The sweep walks a region backward. For each operation whose results have a cotangent, its operator
+definition builds the cotangents of its operands. They consist of ordinary operators, so the result
+can be swept again. Forward operations are shared with the swept function, not copied.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from autodiff_compiler.transforms.reverse.loops import reverse_loop
 from autodiff_compiler.transforms.reverse.partition import partition, prune
 from autodiff_compiler.transforms.reverse.zero_wins import with_zeros
 
-Clean = Callable[[Function], Function]
-#: What goes to the item is read before its place is given up.
-PUTTING = ("list_append", "list_set", "set_item")
+Rewrite = Callable[[Function], Function]
+#: Operators that replace an item: its cotangent is read before that place is cleared.
+REPLACES_ITEM = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
-#: What a pair is made for: a callee, its ``wrt``, seeds, whether it recomputes, what is untaken.
+#: The key of a pair: the callee, ``wrt``, seeds, whether it recomputes, and the asked branches.
 HalvesKey = tuple[Function, tuple[int, ...], Seeds, bool, Asked]
 
 
-def _as_it_is(function: Function) -> Function:
+def _unchanged(function: Function) -> Function:
     return function
 
 
@@ -70,11 +70,12 @@ def gradient_function(
     value: bool = False,
     outputs: Sequence[int] | None = None,
 ) -> Function:
-    """One function that returns (what ``function`` returns, if ``value``, and) the cotangents of
-    the parameters ``wrt``, typed as ``as_cotangent`` says.
+    """Makes the gradient function of ``function``: it returns the cotangents of parameters.
 
-    With ``sens`` the cotangents of the returns ``outputs`` (all of them) are further parameters;
-    else they are ones.
+    wrt       the positions of these parameters; the types are those of ``as_cotangent``.
+    sens      the cotangents of the returns are further parameters; else they are ones.
+    value     it also returns, first, what ``function`` returns.
+    outputs   the positions of the returns that are differentiated; all if None.
     """
     return ReverseTransform().gradient(function, wrt, sens, value, outputs)
 
@@ -85,30 +86,40 @@ def split(
     sens: bool = False,
     value: bool | Sequence[int] = False,
     outputs: Sequence[int] | None = None,
-    clean: Clean = _as_it_is,
-    together: Clean = _as_it_is,
+    simplify_half: Rewrite = _unchanged,
+    simplify_jointly: Rewrite = _unchanged,
 ) -> tuple[Function, Function]:
-    """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
-    residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may
-    also name the returns that forward returns, by position.
+    """Makes the gradient as two functions: forward and backward.
 
-    ``clean`` is applied to the halves before the residuals are read off, and ``together`` to both
-    as one function, before it is cut.
+    The forward function returns the tuple of residuals, and before it the returns if ``value``, or
+    those whose positions ``value`` lists. The backward function takes the residuals, and the
+    cotangents of the returns if ``sens``.
+
+    simplify_half     rewrites each of the two before the residuals are determined.
+    simplify_jointly  rewrites both as one function, before it is partitioned.
     """
-    return ReverseTransform(clean, together=together).split(function, wrt, sens, value, outputs)
+    transform = ReverseTransform(simplify_half, simplify_jointly=simplify_jointly)
+    return transform.split(function, wrt, sens, value, outputs)
 
 
 class ReverseTransform:
-    """Remembers the halves of callees, so that two calls of one function share one pair."""
+    """Reverse mode, with one forward/backward pair for all calls of one function.
+
+    simplify_half     rewrites each of a pair before the residuals are determined.
+    prepare_callee    rewrites a function whose derivative is taken, but not its callees.
+    simplify_jointly  rewrites a pair as one function, before it is partitioned.
+    """
 
     def __init__(
-        self, clean: Clean = _as_it_is, whole: Clean = _as_it_is, together: Clean = _as_it_is
+        self,
+        simplify_half: Rewrite = _unchanged,
+        prepare_callee: Rewrite = _unchanged,
+        simplify_jointly: Rewrite = _unchanged,
     ):
-        #: ``whole`` is applied to what is asked for the derivative of, as opposed to what that
-        #: calls; ``together`` to both halves as one function, before it is cut.
-        self.clean, self.whole, self.together = clean, whole, together
-        #: Whether halves are printed as they are: nothing that is made here is swept again.
-        self.final = clean is not _as_it_is
+        self.simplify_half, self.prepare_callee = simplify_half, prepare_callee
+        self.simplify_jointly = simplify_jointly
+        #: True if nothing that is made here is swept again: the pairs are emitted.
+        self.final = simplify_half is not _unchanged
         self.activity, self.choices = Activity(), Choices()
         self.problems: list[Problem] = []
         self._halves: dict[HalvesKey, ForwardBackward] = {}
@@ -123,8 +134,8 @@ class ReverseTransform:
         value: bool = False,
         outputs: Sequence[int] | None = None,
     ) -> Function:
-        """As ``gradient_function``."""
-        function = self.whole(function)
+        """Makes what ``gradient_function`` says."""
+        function = self.prepare_callee(function)
         self.reserve_names(function)
         sweep = ReverseSweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
@@ -132,7 +143,7 @@ class ReverseTransform:
         ops = (*sweep.forward, *sweep.backward.ops)
         params = (*function.params, *sweep.sens_params)
         body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
-        made = _made(function, self.new_name(f"{function.name}_grad"), "gradient", body)
+        made = _derived(function, self.new_name(f"{function.name}_grad"), "gradient", body)
         return typed_gradients(made, function, wrt)
 
     def split(
@@ -143,69 +154,78 @@ class ReverseTransform:
         value: bool | Sequence[int] = False,
         outputs: Sequence[int] | None = None,
     ) -> tuple[Function, Function]:
-        """As the function ``split``."""
-        function = self.whole(function)
+        """Makes what the function ``split`` says."""
+        function = self.prepare_callee(function)
         self.reserve_names(function)
         sweep = ReverseSweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
         if isinstance(value, bool):
-            return self._cut(sweep, function.returns if value else ())
-        return self._cut(sweep, [function.returns[position] for position in value])
+            return self._split_sweep(sweep, function.returns if value else ())
+        return self._split_sweep(sweep, [function.returns[position] for position in value])
 
     def reserve_names(self, function: Function) -> None:
-        """Gives no new function the name of one that is there already."""
+        """Excludes the names of ``function`` and its callees from those of new functions."""
         self._names.update(each.name for each in (*function.callees(), function))
 
     def halves(
         self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool, asked: Asked
     ) -> ForwardBackward:
-        """The pair that a call is replaced by: forward returns all that the callee does.
+        """Returns the pair for a call; its forward function returns all that the callee does.
 
-        The first of a stack of equal blocks is often asked for less than the others, as it stands
-        at the input. Where two or more of them have a pair, it shares that and drops a cotangent:
-        some work is in vain, and no second text of the block is printed.
+        The first of a stack of equal blocks often needs fewer cotangents than the others, since
+        its operand is the input. If two or more calls share a pair with more cotangents, it takes
+        that one and drops a cotangent. That computes more, but emits no second pair.
         """
         key = (callee, wrt, seeds, recompute, asked)
         if key not in self._halves:
             for wider in self._halves:
-                rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, asked)
-                if rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
+                same_rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, asked)
+                if same_rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
                     return self._halves[wider]
             sweep = ReverseSweep(self, callee, wrt, seeds, True, only_reached=True, asked=asked)
             self._halves[key] = ForwardBackward(
-                *self._cut(sweep, callee.returns, recompute), sweep.reached
+                *self._split_sweep(sweep, callee.returns, recompute), sweep.reached
             )
         self._calls[key] += 1
         return self._halves[key]
 
-    def _cut(
+    def _split_sweep(
         self, sweep: ReverseSweep, values: Sequence[AnyOperand], recompute: bool = False
     ) -> tuple[Function, Function]:
+        """Partitions a finished sweep; the forward function returns ``values`` and residuals."""
         function = sweep.function
+
+        def simplify_jointly(both: Region) -> Region:
+            return self.simplify_jointly(_derived(function, "", "gradient", both)).body
+
         parts = partition(
-            function.params, sweep.forward, sweep.backward, sweep.unset, recompute,
-            together=lambda both: self.together(_made(function, "", "gradient", both)).body,
-        )  # fmt: skip
-        stands = stands_for(parts.forward) if self.final else {}
-        known = {stands.get(value, value): fresh(value) for value in parts.kept}
-        copies = {value: known[stands.get(value, value)] for value in parts.kept}
+            function.params,
+            sweep.forward,
+            sweep.backward,
+            sweep.unset,
+            recompute,
+            simplify_jointly=simplify_jointly,
+        )
+        replaced = stands_for(parts.forward) if self.final else {}
+        known = {replaced.get(value, value): fresh(value) for value in parts.saved}
+        copies = {value: known[replaced.get(value, value)] for value in parts.saved}
         body = substitute(parts.backward, copies)
         body = Region((*known.values(), *sweep.sens_params), body.ops, body.yields)
         name = self.new_name(f"{function.name}_backward")
         sure = safe_magnitude_values(Region((), parts.forward, ()), function.safe_magnitude)
-        moderate = frozenset(known[value] for value in sure if value in known)
-        made = replace(_made(function, name, "backward", body), safe_magnitude=moderate)
-        body = self.clean(made).body
+        safe = frozenset(known[value] for value in sure if value in known)
+        backward = replace(_derived(function, name, "backward", body), safe_magnitude=safe)
+        body = self.simplify_half(backward).body
         read = free_values(Region((), body.ops, body.yields))
         params = body.params[: len(known)]
-        kept = [(value, param) for value, param in zip(known, params) if param in read]
+        saved = [(value, param) for value, param in zip(known, params) if param in read]
 
         builder = Builder()
         with builder, builder.at(function.span):
-            packed = builder.apply(make_tuple, [value for value, _ in kept], {})
+            packed = builder.apply(make_tuple, [value for value, _ in saved], {})
         packed.name = "residuals"
         ops = (*parts.forward, *builder.ops)
-        forward = _made(
+        forward = _derived(
             function,
             self.new_name(f"{function.name}_forward"),
             "forward",
@@ -214,14 +234,14 @@ class ReverseTransform:
         residuals = Value(packed.type, "residuals")
         unpack = [
             Op(item, (residuals,), {"key": key}, (param,), function.span, "adjoint")
-            for key, (_, param) in enumerate(kept)
+            for key, (_, param) in enumerate(saved)
         ]
         rest = body.params[len(known) :]
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
-        return self.clean(forward), replace(made, body=body)
+        return self.simplify_half(forward), replace(backward, body=body)
 
     def refuse(self, op: Op, operand: str) -> None:
-        """Notes that an operation has no derivative where one is needed."""
+        """Records that an operation has no derivative with respect to ``operand``."""
         self.note(
             op,
             f"{op.name} has no derivative with respect to {operand}, "
@@ -231,13 +251,13 @@ class ReverseTransform:
         )
 
     def note(self, op: Op, cause: str, cure: str) -> None:
-        """Keeps the problem that an operation has no derivative, to be told with all others."""
+        """Records a problem, which is reported with all others."""
         problem = Problem(NoDerivative, cause, cure, op.span)
         if problem not in self.problems:
             self.problems.append(problem)
 
     def new_name(self, wish: str) -> str:
-        """A name that no function has yet."""
+        """Returns a name that no function has yet, and reserves it."""
         name, number = wish, 1
         while name in self._names:
             number += 1
@@ -253,13 +273,12 @@ def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
 
 
 def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Function:
-    """``made`` with its last returns, the cotangents of parameters, typed as ``as_cotangent``
-    says."""
+    """Casts the last returns of ``made``, the cotangents, to the types of ``as_cotangent``."""
     first = len(made.returns) - len(wrt)
     builder = Builder()
     with builder, builder.at(made.span, "adjoint"):
         found = [
-            _ranked(conform(ct, as_cotangent(param.type)), param)
+            _with_rank(conform(ct, as_cotangent(param.type)), param)
             for ct, param in zip(made.returns[first:], [primal.params[place] for place in wrt])
         ]
     ops = (*made.body.ops, *builder.ops)
@@ -267,24 +286,25 @@ def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Fun
     return replace(made, body=body) if builder.ops or found != list(made.returns[first:]) else made
 
 
-def _ranked(ct: AnyOperand, param: Value) -> AnyOperand:
-    """Return ``ct`` with the rank of ``param``, where only that of ``param`` is known."""
+def _with_rank(ct: AnyOperand, param: Value) -> AnyOperand:
+    """Reshapes ``ct`` to the rank of ``param``, if only that of ``param`` is known."""
     known = isinstance(param.type, ArrayType) and param.type.shape is not None
     if known and isinstance(ct, Value) and isinstance(ct.type, ArrayType) and ct.type.shape is None:
         return reshape_like(ct, param)
     return ct
 
 
-def _made(primal: Function, name: str, role: str, body: Region) -> Function:
+def _derived(primal: Function, name: str, role: str, body: Region) -> Function:
     return Function(name, body, primal.span, primal.title, primal.order + 1, role)
 
 
 class ReverseSweep:
-    """One reverse sweep of a function.
+    """A reverse sweep of a function.
 
-    ``forward`` are the operations of the function, which may deliver more than they did;
-    ``backward`` is a region that reads their values and yields the cotangents of ``wrt``, or only
-    of those that are ``reached`` by any.
+    forward    the operations of the function, some of which return residuals besides.
+    backward   a region that reads their values and yields the cotangents of ``wrt``, or only of
+               those that have any.
+    reached    the positions in ``wrt`` that have a cotangent.
     """
 
     def __init__(
@@ -304,7 +324,7 @@ class ReverseSweep:
         self.producers: Producers = producers(function.body)
         self.changing = changing(function.body)
         names = Names(self.builder, function)
-        #: What may be unset: of the function, and what is handed from its branches to backward.
+        #: Values that may be unset: of the function, and residuals of its branches.
         self.unset = set(adjoint.activity.unset(function))
         scope = Cotangents(self.varied, self.unset, names)
         self.sens_params: tuple[Value, ...] = ()
@@ -318,33 +338,33 @@ class ReverseSweep:
                     self._seed_ones(scope, function.returns[position])
             self.forward = self.region(function.body, scope)
             params = function.params
-            self.reached = tuple(k for k in wrt if scope.has(params[k]))
+            self.reached = tuple(k for k in wrt if scope.has_cotangent(params[k]))
             wanted = [params[k] for k in (self.reached if only_reached else wrt)]
-            yields = tuple(cast_like(scope.whole(param), param) for param in wanted)
+            yields = tuple(cast_like(scope.full_cotangent(param), param) for param in wanted)
         self.backward = Region((), tuple(self.builder.ops), yields)
 
     def _seed_ones(self, scope: Cotangents, output: AnyOperand) -> None:
         if not isinstance(output, Value) or output not in self.varied:
             return
         maker = self.producers.get(output)
-        # The seed is told with the statement whose result it is the cotangent of.
+        # The seed belongs to the statement whose result it is the cotangent of.
         with self.builder.at(maker.span if maker else self.function.span, "adjoint"):
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
     def halves(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> ForwardBackward:
-        """The pair that a call is replaced by."""
+        """Returns the forward/backward pair that replaces a call."""
         with calling(Caller(call.span), self.adjoint.problems):
             asked = self.adjoint.choices.asked_by(call, self.zeros)
             again = "recompute" in call.attrs
             return self.adjoint.halves(call.attrs["callee"], wrt, seeds, again, asked)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
-        """Keeps the problem that an operation has no derivative, to be told with all others."""
+        """Records a problem, which is reported with all others."""
         self.adjoint.note(op, cause, cure)
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
-        """Builds the adjoint of a region's operations; gives its forward operations."""
+        """Builds the adjoint of a region's operations; returns its forward operations."""
         forward = []
         for op in reversed(region.ops):
             with self.builder.at(op.span, "adjoint"):
@@ -356,14 +376,15 @@ class ReverseSweep:
 
 def _sens(names: Names, function: Function, position: int, type_: Type) -> Value:
     output = function.returns[position]
-    named = isinstance(output, Value) and output.name
-    return names.fresh(type_, output if named else Value(type_, "out"))  # type: ignore[arg-type]
+    if not isinstance(output, Value) or not output.name:
+        output = Value(type_, "out")
+    return names.fresh(type_, output)
 
 
 def reverse_plain(sweep: ReverseSweep, op: Op, scope: Cotangents) -> Op:
-    """An operation that its record knows the derivative of."""
+    """Adds the cotangents of an operation's operands, by the rules of its definition."""
     wanted = [k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied]
-    if op.opdef.kind == "zero" or not wanted or not any(map(scope.has, op.results)):
+    if op.opdef.kind == "zero" or not wanted or not any(map(scope.has_cotangent, op.results)):
         return op
     several = len(op.results) > 1
     operands, results = op.operands, op.results
@@ -374,9 +395,9 @@ def reverse_plain(sweep: ReverseSweep, op: Op, scope: Cotangents) -> Op:
         operands = tuple(conjugates(operands, known))
         results = tuple(conjugates(results, known))
     facts = rule_arguments(op.opdef, operands, op.attrs, results if several else results[0])
-    cts = tuple(scope.whole(result) for result in op.results)
+    cts = tuple(scope.full_cotangent(result) for result in op.results)
     facts["ct"] = cts if several else cts[0]
-    for position in reversed(wanted) if op.name in PUTTING else wanted:
+    for position in reversed(wanted) if op.name in REPLACES_ITEM else wanted:
         name = op.opdef.operand_name(position)
         rule = op.opdef.rule(op.opdef.adjoint, name)
         if rule is None:

@@ -1,9 +1,9 @@
-"""Derivatives in which 0 times infinity is 0, where a choice made the 0.
+"""Derivatives in which 0 times infinity is 0, if a choice made the 0.
 
 ``where(x > 0, sqrt(x), 0)`` has a cotangent of 0 for the root at 0, whose slope is infinite there.
-A rule is linear in the cotangent: where that may be 0 for such a reason
-(``analysis/zero_times_infinity.py``), the products and quotients of the rule on its way become ones
-in which a zero wins.
+Each rule is linear in the cotangent. If a choice may make that 0
+(``analysis/zero_times_infinity.py``), the products and quotients of the rule that it passes through
+are replaced by products and quotients in which a zero wins.
 """
 
 from __future__ import annotations
@@ -29,20 +29,24 @@ def with_zeros(
     ct: Sequence[Value],
     rule: Callable[[], Any],
 ) -> Any:
-    """Return what ``rule`` gives for an operand of ``op``; ``ct`` are its results' cotangents."""
+    """Runs the reverse rule of ``op`` for an operand; ``ct`` are the cotangents of its results."""
     if not found.strained.isdisjoint(op.results) and has_mask(op, makers):
-        return _masked(makers, builder, rule)
-    return _settled(found, op, builder, ct, rule) if found.concerns(op) else rule()
+        return _with_winning_masks(makers, builder, rule)
+    return _with_winning_zeros(found, op, builder, ct, rule) if found.concerns(op) else rule()
 
 
-def _settled(
-    found: Found, op: Op, builder: Builder, dots: Collection[AnyOperand], rule: Callable[[], Any]
+def _with_winning_zeros(
+    found: Found,
+    op: Op,
+    builder: Builder,
+    derivatives: Collection[AnyOperand],
+    rule: Callable[[], Any],
 ) -> Any:
-    """Return what ``rule`` gives, with products in which the zeros of ``dots`` win."""
+    """Runs ``rule``, with products in which the zeros of ``derivatives`` win."""
     bad = found.read_by(op)
     with builder.block() as made:
         outcome = rule()
-    linear: set[AnyOperand] = set(dots)
+    linear: set[AnyOperand] = set(derivatives)
     for each in made:
         builder.add(_zero_winning(each, linear, bad))
         if not linear.isdisjoint(each.operands):
@@ -63,7 +67,7 @@ def _zero_winning(op: Op, linear: set[AnyOperand], bad: set[AnyOperand]) -> Op:
 
 
 def _is_real(value: Value) -> bool:
-    """Decide whether this is an array of floats of known dtype: complex numbers have no order."""
+    """True if this is an array of floats of known dtype: complex numbers have no order."""
     type_ = value.type
     known = isinstance(type_, ArrayType) and type_.dtype is not None
     return known and is_floating(type_) and not is_complex(type_)
@@ -78,17 +82,23 @@ def tangent_with_zeros(
     dots: Collection[AnyOperand],
     rule: Callable[[], Any],
 ) -> Any:
-    """Return the tangents of ``op`` by ``rule``, of which ``dots`` are those of its operands. A
-    product with a mask has none where that is 0, whatever the tangent is that it multiplies; and
-    what a choice has made level before has none, whatever the slope is here."""
+    """Runs the tangent rule of ``op``; ``dots`` are the tangents of its operands.
+
+    A product with a mask has tangent 0 where the mask is 0, whatever the other tangent is. A value
+    that a choice zeroed before (``stilled``) has tangent 0, whatever the slope is here.
+    """
     if not found.unbounded.isdisjoint(op.operands) and has_mask(op, makers):
-        return _masked(makers, builder, rule)
+        return _with_winning_masks(makers, builder, rule)
     level = not stilled.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
-    return _settled(found, op, builder, dots, rule) if level and found.read_by(op) else rule()
+    return (
+        _with_winning_zeros(found, op, builder, dots, rule)
+        if level and found.read_by(op)
+        else rule()
+    )
 
 
-def _masked(makers: Producers, builder: Builder, rule: Callable[[], Any]) -> Any:
-    """Return what ``rule`` gives, with products in which the zeros of masks win."""
+def _with_winning_masks(makers: Producers, builder: Builder, rule: Callable[[], Any]) -> Any:
+    """Runs ``rule``, with products in which the zeros of masks win."""
     with builder.block() as made:
         outcome = rule()
     known = {**makers, **producers_among(made)}

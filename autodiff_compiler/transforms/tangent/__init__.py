@@ -1,6 +1,6 @@
 """Forward mode: computes tangents beside the values.
 
-operators   the tangent of one operation, from its record
-loops       tangents of loops
+operators   the tangent of one operation, from its operator definition
+loops       the rule of loops
 sweep       the tangent sweep over a function
 """

@@ -1,5 +1,5 @@
-"""Loops in the tangent sweep: they carry, read and stack tangents beside what they carry, read and
-stack. Each function is told the sweep to use.
+"""The JVP of loops: for each value that a loop carries, reads or stacks, it does the same with the
+value's tangent.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ Port = tuple[int, Path]
 
 
 class TangentSweepProtocol(Protocol):
-    """What loops need of the sweep."""
+    """The interface of the tangent sweep to the rule of loops."""
 
     builder: Builder
     names: Names
     known: Cotangents
 
-    def has(self, operand: AnyOperand) -> bool:
-        """Whether any part of a value has a tangent."""
+    def has_tangent(self, operand: AnyOperand) -> bool:
+        """True if any part of a value has a tangent."""
 
-    def whole(self, operand: AnyOperand) -> AnyOperand:
-        """The tangent of a value, with zeros for the parts that have none."""
+    def full_tangent(self, operand: AnyOperand) -> AnyOperand:
+        """Builds the tangent of a value, with zeros for the parts that have none."""
 
-    def leaf(self, operand: AnyOperand, path: Path, type_: Type) -> AnyOperand:
-        """The tangent of one leaf as a value of ``type_``."""
+    def tangent_leaf(self, operand: AnyOperand, path: Path, type_: Type) -> AnyOperand:
+        """Returns the tangent of one leaf as a value of ``type_``."""
 
     def set(self, value: Value, dot: AnyOperand, path: Path = ()) -> None:
-        """Enters the tangent of (a part of) a value."""
+        """Enters the tangent of a value, or of its part at ``path``."""
 
     def region(self, region: Region) -> None:
         """Adds the operations of a region with their tangents."""
 
 
 def jvp_loop(sweep: TangentSweepProtocol, op: Op) -> None:
-    """A loop carries, reads and stacks tangents beside what it carries, reads and stacks.
+    """Adds a loop that also carries, reads and stacks tangents.
 
-    Which carries have one depends on the body, which is swept until that is settled.
+    The carries that have a tangent depend on the body, which is swept until a fixed point.
     """
     loop = Loop(op)
     carries: dict[Port, Type] = {}
@@ -73,7 +73,7 @@ def _widen(
     params: Sequence[Value],
     sources: Sequence[AnyOperand],
 ) -> None:
-    """Notes the carries that ``sources`` give a tangent, with a type that holds it."""
+    """Enters the carries that get a tangent from ``sources``, with a type that holds it."""
     for number, (param, source) in enumerate(zip(params, sources)):
         for path, leaf in leaves(param.type):
             dot = partial_tangent(sweep, source, path)
@@ -85,17 +85,17 @@ def _widen(
 def _enter(
     sweep: TangentSweepProtocol, loop: Loop, carries: Mapping[Port, Type]
 ) -> dict[Port, Value]:
-    """The parameters for the tangents of carries."""
+    """Makes the parameters for the tangents of carries."""
     made = {}
     for (number, path), type_ in carries.items():
         param = loop.carry_params[number]
         made[number, path] = sweep.names.fresh(type_, param, path)
-        sweep.known.put((param, path), made[number, path])
+        sweep.known.set((param, path), made[number, path])
     return made
 
 
 def _enter_reads(sweep: TangentSweepProtocol, loop: Loop) -> list[tuple[AnyOperand, Value]]:
-    """The parameters for the tangents of what is read, with what is read for them."""
+    """Makes the parameters for the tangents of items that are read, each with its source."""
     made: list[tuple[AnyOperand, Value]] = []
     for source, param in zip(loop.reads, loop.read_params):
         dots = partial_tangent(sweep, source, ())
@@ -122,16 +122,17 @@ class _Loop:
         stacks = [
             (result, yielded)
             for result, yielded in zip(loop.stacked, loop.stack_yields)
-            if sweep.has(yielded)
+            if sweep.has_tangent(yielded)
         ]
         with sweep.builder.block(ops):
             carry_yields = self._leaves(loop.carry_yields)
-            stacked = [sweep.whole(yielded) for _, yielded in stacks]
+            stacked = [sweep.full_tangent(yielded) for _, yielded in stacks]
         until = loop.body.yields[len(loop.body.yields) - loop.has_until :]
         yields = (*loop.carry_yields, *carry_yields, *loop.stack_yields, *stacked, *until)
         lead = loop.body.params[: 1 + loop.is_for]
-        params = (*lead, *loop.carry_params, *self.ports.values(),
-                  *loop.read_params, *(param for _, param in self.reads))  # fmt: skip
+        read_dots = (param for _, param in self.reads)
+        carry_params = (*loop.carry_params, *self.ports.values())
+        params = (*lead, *carry_params, *loop.read_params, *read_dots)
         regions: tuple[Region, ...] = (Region(params, tuple(ops), yields),)
         if loop.condition is not None:
             test = loop.condition
@@ -145,25 +146,25 @@ class _Loop:
             sweep.names.fresh(ListType(type_of(dot)), result)
             for (result, _), dot in zip(stacks, stacked)
         ]
-        operands = (*loop.bounds, *loop.inits, *self._leaves(loop.inits),
-                    *loop.reads, *(source for source, _ in self.reads))  # fmt: skip
+        inits = (*loop.inits, *self._leaves(loop.inits))
+        operands = (*loop.bounds, *inits, *loop.reads, *(source for source, _ in self.reads))
         attrs = {**op.attrs, "carries": loop.carries + len(carried)}
         results = (*loop.carried, *carried, *loop.stacked, *tapes, loop.count)
         sweep.builder.add(
             replace(op, operands=operands, attrs=attrs, results=results, regions=regions)
         )
         for (number, path), dot in zip(self.carries, carried):
-            sweep.known.put((loop.carried[number], path), dot)
+            sweep.known.set((loop.carried[number], path), dot)
         for (result, _), tape in zip(stacks, tapes):
-            sweep.known.put((result, ()), tape)
+            sweep.known.set((result, ()), tape)
 
     def _leaves(self, sources: Sequence[AnyOperand]) -> list[AnyOperand]:
         return [
-            self.sweep.leaf(sources[number], path, type_)
+            self.sweep.tangent_leaf(sources[number], path, type_)
             for (number, path), type_ in self.carries.items()
         ]
 
 
 def partial_tangent(sweep: TangentSweepProtocol, operand: AnyOperand, path: Path) -> AnyOperand:
-    """The tangent of a leaf of an operand, None for zero."""
-    return sweep.known.so_far((operand, path)) if isinstance(operand, Value) else None
+    """Returns the tangent of a leaf of an operand, None for zero."""
+    return sweep.known.partial_sum((operand, path)) if isinstance(operand, Value) else None

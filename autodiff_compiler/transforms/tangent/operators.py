@@ -1,9 +1,10 @@
-"""The tangent of one operation, from its record: what the tangents of its operands add up to.
+"""The JVP of one operation, from its operator definition.
 
-An operator that is linear in the operands that have tangents is applied to the tangents themselves.
-Else each operand has a share: by its tangent rule, in a product the product with the tangent in the
-operand's place. What has neither, but an adjoint, gets its tangent from that: the adjoint is linear
-in the cotangent, and the reverse sweep of it, with respect to the cotangent, is the tangent.
+An operator that is linear in the operands that have tangents is applied to the tangents. Else the
+tangent is a sum of contributions, one for each operand. A tangent rule gives the contribution; that
+of a bilinear operator is the operator itself with the tangent in the operand's place. Without a
+rule, the adjoint is transposed: it is linear in the cotangent, and its reverse sweep with respect
+to the cotangent is the tangent.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from autodiff_compiler.operators.core.structure import broadcast_like, cast_like
 from autodiff_compiler.transforms.reverse.partition import prune
 from autodiff_compiler.transforms.reverse.sweep import ReverseSweep, ReverseTransform
 
-Whole = Callable[[AnyOperand], AnyOperand]
+FullTangent = Callable[[AnyOperand], AnyOperand]
 
 
 def jvp_of_operator(
-    op: Op, dots: Mapping[int, AnyOperand], whole: Whole, adjoint: ReverseTransform
+    op: Op, dots: Mapping[int, AnyOperand], full_tangent: FullTangent, adjoint: ReverseTransform
 ) -> Sequence[AnyOperand]:
-    """The tangent of each result of ``op``, built in the active builder; None for zero.
+    """Builds the tangent of each result of ``op`` in the active builder; None for zero.
 
-    ``dots`` are the tangents of operands by position; ``whole`` gives that of any operand, zeros
-    for those without. An operand without a derivative is noted among the problems of ``adjoint``.
+    ``dots`` are the tangents of operands by position. ``full_tangent`` returns that of any operand,
+    zeros for those without. An operand without a derivative is a problem that ``adjoint`` records.
     """
     if _is_linear(op.opdef, dots):
         places = [k for k in range(len(op.operands)) if _linear_at(op.opdef, k)]
-        operands = [whole(x) if k in places else x for k, x in enumerate(op.operands)]
+        operands = [full_tangent(x) if k in places else x for k, x in enumerate(op.operands)]
         return [op.opdef(*operands, **op.attrs)]
     several = len(op.results) > 1
     facts = rule_arguments(op.opdef, op.operands, op.attrs, op.results if several else op.result)
@@ -53,7 +54,7 @@ def jvp_of_operator(
     found = [total] * len(op.results) if total is None else [total]
     if rest:
         found = [_sum(a, b) for a, b in zip(found, transpose_adjoint(op, rest, facts, adjoint))]
-    return [_settled(op, dot, dots) for dot in found]
+    return [_conform_tangent(op, dot, dots) for dot in found]
 
 
 def _linear_at(opdef: OpDef, position: int) -> bool:
@@ -62,7 +63,10 @@ def _linear_at(opdef: OpDef, position: int) -> bool:
 
 
 def _is_linear(opdef: OpDef, dots: Mapping[int, AnyOperand]) -> bool:
-    """Whether the operator itself is the tangent: a rule may say it better for one operand."""
+    """True if the operator itself computes the tangent.
+
+    A tangent rule takes precedence if a single operand has a tangent.
+    """
     one = len(dots) == 1 and opdef.rule(opdef.tangent, opdef.operand_name(next(iter(dots))))
     return not one and all(_linear_at(opdef, position) for position in dots)
 
@@ -76,7 +80,7 @@ def _sum(left: AnyOperand, right: AnyOperand) -> Any:
 def transpose_adjoint(
     op: Op, dots: Mapping[int, AnyOperand], facts: Mapping[str, Any], adjoint: ReverseTransform
 ) -> Sequence[AnyOperand]:
-    """The tangents of the results, by a reverse sweep of the adjoint."""
+    """Builds the tangents of the results by a reverse sweep of the adjoint."""
     builder = current()
     cts = tuple(Value(result.type, "ct") for result in op.results)
     given = {**facts, "ct": cts if len(cts) > 1 else cts[0]}
@@ -94,14 +98,16 @@ def transpose_adjoint(
     if not parts:
         return [None] * len(cts)
     body = Region(cts, tuple(ops), tuple(part for part, _ in parts))
-    return _turned_round(op, body, cts, [dot for _, dot in parts], adjoint)
+    return _transpose_rule(op, body, cts, [dot for _, dot in parts], adjoint)
 
 
 def jvp_of_rule(
     op: Op, dots: Mapping[int, AnyOperand], adjoint: ReverseTransform
 ) -> Sequence[AnyOperand]:
-    """The tangents of ``ruled`` results: the rule turned round, which must be linear in the
-    cotangents. Another one is noted among the problems of ``adjoint``."""
+    """Builds the tangents of ``ruled`` results by transposing the user's rule.
+
+    The rule must be linear in the cotangents; else ``adjoint`` records a problem.
+    """
     rule, wrt = op.attrs["rule"], op.attrs["wrt"]
     wanted = [(place, dots[k]) for place, k in enumerate(wrt) if k in dots]
     if not wanted:
@@ -111,31 +117,34 @@ def jvp_of_rule(
     parts = tuple(rule.returns[place] for place, _ in wanted)
     open_body = Region(rule.params[reads:], rule.body.ops, parts)
     body, _ = clone(open_body, dict(zip(rule.params[:reads], given)))
-    return _turned_round(op, body, body.params, [dot for _, dot in wanted], adjoint, given=True)
+    return _transpose_rule(op, body, body.params, [dot for _, dot in wanted], adjoint, by_user=True)
 
 
-def _turned_round(
+def _transpose_rule(
     op: Op,
     body: Region,
     cts: Sequence[Value],
     dots: Sequence[AnyOperand],
     adjoint: ReverseTransform,
-    given: bool = False,
+    by_user: bool = False,
 ) -> Sequence[AnyOperand]:
-    """The reverse sweep of ``body``, which takes cotangents of the results of ``op`` to those of
-    operands whose tangents are ``dots``. One that a user gave may not be linear."""
+    """Transposes a reverse rule of ``op`` to its JVP, by a reverse sweep of it.
+
+    ``body`` maps the cotangents ``cts`` of the results to those of the operands whose tangents are
+    ``dots``. A rule ``by_user`` may not be linear, which is a problem.
+    """
     seeds = tuple((k, type_of(part)) for k, part in enumerate(body.yields))
     function = Function(op.name, body, op.span, order=1)
     sweep = ReverseSweep(adjoint, function, range(len(cts)), seeds, sens=True, only_reached=True)
     made = prune(Region((), (*sweep.forward, *sweep.backward.ops), sweep.backward.yields))
-    if given and _reads(made, cts):
+    if by_user and _reads(made, cts):
         adjoint.note(
             op,
             "the custom gradient used here is not linear in the gradient of the output, "
             "so forward mode is not possible",
             "use reverse mode: grad, vjp or jacrev",
         )
-    # Of the cotangent that is not there nothing is read but its shape, which is the result's.
+    # The primal cotangent does not exist. Only its shape is read, which is that of the result.
     substitutes: dict[Value, AnyOperand] = dict(zip(cts, op.results))
     substitutes.update(zip(sweep.sens_params, dots))
     made = substitute(made, substitutes)
@@ -146,41 +155,45 @@ def _turned_round(
 
 
 def _reads(region: Region, values: Sequence[Value]) -> bool:
-    """Whether more than the shape of one of ``values`` is read."""
+    """True if an operation reads more than the shape of one of ``values``."""
     shapes = ("shape_of", "full_like", "dim")
     read = [x for op in region.walk() if op.name not in shapes for x in op.operands]
     return any(x is value for x in (*read, *region.yields) for value in values)
 
 
-def _settled(op: Op, dot: Any, dots: Mapping[int, AnyOperand]) -> AnyOperand:
-    """``dot`` in the shape and dtype of the result, which other operands may have stretched."""
+def _conform_tangent(op: Op, dot: Any, dots: Mapping[int, AnyOperand]) -> AnyOperand:
+    """Broadcasts and casts ``dot`` to the shape and dtype of the result."""
     if dot is None or len(op.results) > 1 or not isinstance(op.result.type, ArrayType):
         return dot
     if not isinstance(dot, Value):
         return None if dot == 0 else full_like(op.result, value=dot)
-    if op.opdef.kind == "elementwise" and not _covers(op, dot, dots):
+    if op.opdef.kind == "elementwise" and not _has_full_shape(op, dot, dots):
         dot = broadcast_like(dot, op.result)
     return cast_like(dot, op.result)
 
 
-def _covers(op: Op, dot: Value, dots: Mapping[int, AnyOperand]) -> bool:
-    """Whether ``dot`` has the shape of the result: the shapes say so, or it is made, element by
-    element, of everything that could have stretched the result."""
+def _has_full_shape(op: Op, dot: Value, dots: Mapping[int, AnyOperand]) -> bool:
+    """True if ``dot`` has the shape of the result.
+
+    The types prove it, or it is made, element by element, of all operands whose shapes determine
+    that of the result.
+    """
     want, have = shape_of_type(op.result.type), shape_of_type(dot.type)
     if want is not None and None not in want:
         return have == want
     inside = _elements(dot, {*op.operands, *op.results, *dots.values()}, current())
-    stretching = [
-        k for k, x in enumerate(op.operands)
-        if isinstance(x, Value) and shape_of_type(x.type) != ()
-    ]  # fmt: skip
+    arrays = [k for k, x in enumerate(op.operands) if _is_array(x)]
     return op.result in inside or all(
-        op.operands[k] in inside or dots.get(k) in inside for k in stretching
+        op.operands[k] in inside or dots.get(k) in inside for k in arrays
     )
 
 
+def _is_array(operand: AnyOperand) -> bool:
+    return isinstance(operand, Value) and shape_of_type(operand.type) != ()
+
+
 def _elements(value: AnyOperand, known: set[Any], builder: Builder) -> set[AnyOperand]:
-    """The ``known`` values that ``value`` is made of by elementwise operations alone."""
+    """Collects the ``known`` values from which elementwise operations alone make ``value``."""
     if value in known or not isinstance(value, Value):
         return {value}
     maker = builder.producer(value)

@@ -1,10 +1,10 @@
-"""The tangent sweep: one pass forward, in which every operation is followed by its tangents.
+"""The tangent sweep (forward mode): each operation is followed by its tangents.
 
-A value has a tangent if it depends on a parameter that has one; it is known leaf by leaf (a tuple
-has the tangents of its items), and none means zero. A branch yields the tangents of what it yields,
-a loop carries, reads and stacks those of what it carries, reads and stacks, and a call becomes a
-call of its callee's tangent. Primal operations are shared with the function that was swept; what
-is made is built of ordinary operators, so that it can be swept again, in either direction.
+A value has a tangent if it depends on a parameter that has one. Tangents are stored leaf by leaf:
+a tuple has those of its items. No entry means zero. A branch also yields tangents, a loop also
+carries, reads and stacks them, and a call becomes a call of the callee's tangent function. Primal
+operations are shared with the swept function. All others are ordinary operators, so the result can
+be swept again, in either direction.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -64,35 +64,40 @@ from autodiff_compiler.transforms.tangent.operators import jvp_of_operator, jvp_
 def tangent_function(
     function: Function, wrt: Sequence[int], outputs: Sequence[int] | None = None
 ) -> Function:
-    """One function that takes, after the parameters of ``function``, the tangents of those in
-    ``wrt``, and returns what ``function`` returns and then the tangents of its returns ``outputs``
-    (all of them)."""
+    """Makes the tangent function (JVP) of ``function``.
+
+    Its further parameters are the tangents of the parameters ``wrt``. Its further returns are the
+    tangents of the returns ``outputs``, all if None.
+    """
     return Tangents().function(function, tuple(wrt), outputs)
 
 
 @dataclass(frozen=True)
 class TangentCallee:
-    """The tangent of a callee, and the leaves of its returns whose tangents come after these."""
+    """The tangent function of a callee.
+
+    ``reached`` are the leaves of its returns whose tangents it returns, too.
+    """
 
     function: Function
     reached: tuple[Port, ...]
 
 
 class Tangents:
-    """Remembers the tangents of callees, so that two calls of one function share one.
+    """Forward mode, with one tangent function for all calls of one function.
 
     ``adjoint`` names functions and transposes adjoints.
     """
 
     def __init__(self, adjoint: ReverseTransform | None = None):
         self.adjoint = adjoint or ReverseTransform()
-        self._pushed: dict[tuple[Function, tuple[Port, ...], tuple[int, ...]], TangentCallee] = {}
+        self._callees: dict[tuple[Function, tuple[Port, ...], tuple[int, ...]], TangentCallee] = {}
 
     def function(
         self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
     ) -> Function:
-        """As ``tangent_function``."""
-        function = self.adjoint.whole(function)
+        """Makes what ``tangent_function`` says."""
+        function = self.adjoint.prepare_callee(function)
         self.adjoint.reserve_names(function)
         every = range(len(function.returns)) if outputs is None else outputs
         ports = tuple((position, ()) for position in wrt)
@@ -100,25 +105,30 @@ class Tangents:
         raise_all(self.adjoint.problems)
         return made
 
-    def pushed(
-        self, callee: Function, wrt: tuple[Port, ...], level: tuple[int, ...] = ()
+    def of_callee(
+        self, callee: Function, wrt: tuple[Port, ...], zeroed: tuple[int, ...] = ()
     ) -> TangentCallee:
-        """What a call of ``callee`` is replaced by, where these leaves of its parameters have
-        tangents; those of the parameters ``level`` may be 0 by a choice."""
-        key = (callee, wrt, level)
-        if key not in self._pushed:
-            self._pushed[key] = self._made(callee, wrt, None, level)
-        return self._pushed[key]
+        """Returns the tangent function of ``callee``, if the leaves ``wrt`` have tangents.
+
+        A choice may have zeroed the tangents of the parameters ``zeroed``.
+        """
+        key = (callee, wrt, zeroed)
+        if key not in self._callees:
+            self._callees[key] = self._made(callee, wrt, None, zeroed)
+        return self._callees[key]
 
     def _made(
         self,
         function: Function,
         wrt: tuple[Port, ...],
         outputs: tuple[int, ...] | None = None,
-        level: tuple[int, ...] = (),
+        zeroed: tuple[int, ...] = (),
     ) -> TangentCallee:
-        """With the tangents of ``outputs`` as a whole, or of the leaves that are reached."""
-        sweep = TangentSweep(self, function, level)
+        """Makes a tangent function that returns the full tangents of ``outputs``.
+
+        If ``outputs`` is None, it returns those of the leaves that have one.
+        """
+        sweep = TangentSweep(self, function, zeroed)
         builder = sweep.builder
         with builder, builder.at(function.span, "tangent"):
             dots = []
@@ -132,7 +142,7 @@ class Tangents:
                 found = [partial_tangent(sweep, function.returns[k], path) for k, path in reached]
             else:
                 reached = tuple((k, ()) for k in outputs)
-                found = [sweep.whole(function.returns[k]) for k in outputs]
+                found = [sweep.full_tangent(function.returns[k]) for k in outputs]
         returns = (*function.returns, *found)
         body = Region((*function.params, *dots), tuple(builder.ops), returns)
         name = self.adjoint.new_name(f"{function.name}_tangent")
@@ -141,32 +151,34 @@ class Tangents:
 
 
 class TangentSweep:
-    """One tangent sweep of a function: what is known of the tangent of every value."""
+    """A tangent sweep of a function, with the tangents of the values so far."""
 
-    def __init__(self, tangents: Tangents, function: Function, level: tuple[int, ...] = ()):
+    def __init__(self, tangents: Tangents, function: Function, zeroed: tuple[int, ...] = ()):
         self.tangents = tangents
         self.builder = Builder()
         self.names = Names(self.builder, function, "dot")
         self.zeros, self.makers = tangents.adjoint.choices.of(function), producers(function.body)
-        self.stilled = stilled_values(function, level)
+        self.stilled = stilled_values(function, zeroed)
         unset = tangents.adjoint.activity.unset(function)
         self.known = Cotangents(frozenset(), unset, self.names)
 
-    def level(self, call: Op) -> tuple[int, ...]:
-        """Return which operands of a call have tangents that may be 0 by a choice, where that makes
-        a difference."""
+    def zeroed_operands(self, call: Op) -> tuple[int, ...]:
+        """Lists the operands of a call whose tangents a choice may have zeroed.
+
+        Empty if the callee has no place where 0 times infinity may occur.
+        """
         if not self.tangents.adjoint.choices.concerns(call.attrs["callee"]):
             return ()
         return tuple(k for k, operand in enumerate(call.operands) if operand in self.stilled)
 
     # ---- tangents of values
 
-    def has(self, operand: AnyOperand) -> bool:
-        """Whether any part of a value has a tangent."""
-        return self.known.has(operand)
+    def has_tangent(self, operand: AnyOperand) -> bool:
+        """True if any part of a value has a tangent."""
+        return self.known.has_cotangent(operand)
 
     def ports(self, operands: Sequence[AnyOperand]) -> tuple[Port, ...]:
-        """The leaves of ``operands`` that have a tangent."""
+        """Lists the leaves of ``operands`` that have a tangent."""
         return tuple(
             (number, path)
             for number, operand in enumerate(operands)
@@ -174,31 +186,31 @@ class TangentSweep:
             if partial_tangent(self, operand, path) is not None
         )
 
-    def whole(self, operand: AnyOperand) -> AnyOperand:
-        """The tangent of a value or literal, with zeros for the parts that have none."""
+    def full_tangent(self, operand: AnyOperand) -> AnyOperand:
+        """Builds the tangent of a value or literal, with zeros for the parts that have none."""
         if not isinstance(operand, Value):
             return LITERAL_ZEROS[type_of(operand)]
-        return operand if operand.type == UNDEFINED else self.known.whole(operand)
+        return operand if operand.type == UNDEFINED else self.known.full_cotangent(operand)
 
-    def leaf(self, operand: AnyOperand, path: Path, type_: Type) -> AnyOperand:
-        """The tangent of one leaf as a value of ``type_``; what is undefined stays so."""
+    def tangent_leaf(self, operand: AnyOperand, path: Path, type_: Type) -> AnyOperand:
+        """Returns the tangent of one leaf as a value of ``type_``, or the undefined value."""
         if not isinstance(operand, Value):
             return conform(LITERAL_ZEROS[type_of(operand)], type_)
         if operand.type == UNDEFINED:
             return operand
-        found = self.known.so_far((operand, path))
+        found = self.known.partial_sum((operand, path))
         if found is None:
             inner = part_type(operand.type, path)
             found = zero_leaf(operand, path, inner, operand in self.known.unset)
         return conform(found, type_)
 
     def set(self, value: Value, dot: AnyOperand, path: Path = ()) -> None:
-        """Enters the tangent of (a part of) a value; None is zero."""
+        """Enters the tangent of a value, or of its part at ``path``; None is zero."""
         for rest, _ in leaves(part_type(value.type, path)) if dot is not None else ():
             part = dot
             for key in rest:
                 part = item(part, key=key)
-            self.known.put((value, (*path, *rest)), self.names.give(part, value, (*path, *rest)))
+            self.known.set((value, (*path, *rest)), self.names.give(part, value, (*path, *rest)))
 
     # ---- operations
 
@@ -210,18 +222,18 @@ class TangentSweep:
                 RULES.get(op.name, jvp_plain)(self, op)
 
     def block(self, region: Region) -> list[Op]:
-        """The operations of a nested region with their tangents."""
+        """Collects the operations of a nested region, with their tangents."""
         with self.builder.block() as ops:
             self.region(region)
         return ops
 
 
 def jvp_plain(sweep: TangentSweep, op: Op) -> None:
-    """An operation that its record knows the derivative of."""
+    """Adds an operation and its tangents, by the rules of its definition."""
     sweep.builder.add(op)
-    dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
+    dots = {k: sweep.full_tangent(x) for k, x in enumerate(op.operands) if sweep.has_tangent(x)}
     if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
-        rule = partial(jvp_of_operator, op, dots, sweep.whole, sweep.tangents.adjoint)
+        rule = partial(jvp_of_operator, op, dots, sweep.full_tangent, sweep.tangents.adjoint)
         found = tangent_with_zeros(
             sweep.zeros, op, sweep.makers, sweep.stilled, sweep.builder, dots.values(), rule
         )
@@ -230,56 +242,53 @@ def jvp_plain(sweep: TangentSweep, op: Op) -> None:
 
 
 def jvp_custom_rule(sweep: TangentSweep, op: Op) -> None:
-    """A value with a rule of its own."""
+    """Adds values with a custom rule, and their tangents."""
     sweep.builder.add(op)
-    dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
+    dots = {k: sweep.full_tangent(x) for k, x in enumerate(op.operands) if sweep.has_tangent(x)}
     for result, dot in zip(op.results, jvp_of_rule(op, dots, sweep.tangents.adjoint)):
         sweep.set(result, dot)
 
 
 def jvp_items(sweep: TangentSweep, op: Op) -> None:
-    """The parts of a tuple or dict have the tangents of what it is made of."""
+    """Adds a tuple or dict, whose parts have the tangents of its operands."""
     sweep.builder.add(op)
     keys: Sequence = op.attrs.get("keys", range(len(op.operands)))
     for key, operand in zip(keys, op.operands):
         if isinstance(operand, Value):
             for path, _ in leaves(operand.type):
-                dot = sweep.known.so_far((operand, path))
+                dot = sweep.known.partial_sum((operand, path))
                 if dot is not None:
-                    sweep.known.put((op.result, (key, *path)), dot)
+                    sweep.known.set((op.result, (key, *path)), dot)
 
 
 def jvp_item(sweep: TangentSweep, op: Op) -> None:
-    """An item has a part of the tangent of its container."""
+    """Adds an item, whose tangent is a part of its container's."""
     sweep.builder.add(op)
-    (container,) = op.operands
-    assert isinstance(container, Value)
+    container = op.value_operand(0)
     for path, _ in leaves(op.result.type):
-        sweep.set(op.result, sweep.known.so_far((container, (op.attrs["key"], *path))), path)
+        sweep.set(op.result, sweep.known.partial_sum((container, (op.attrs["key"], *path))), path)
 
 
 def jvp_call(sweep: TangentSweep, op: Op) -> None:
-    """A call becomes a call of the callee's tangent."""
+    """Replaces a call by a call of the callee's tangent function."""
     wrt = sweep.ports(op.operands)
     with calling(Caller(op.span), sweep.tangents.adjoint.problems):
-        level = sweep.level(op) if wrt else ()
-        pushed = sweep.tangents.pushed(op.attrs["callee"], wrt, level) if wrt else None
-    if pushed is None or not pushed.reached:
+        zeroed = sweep.zeroed_operands(op) if wrt else ()
+        tangent = sweep.tangents.of_callee(op.attrs["callee"], wrt, zeroed) if wrt else None
+    if tangent is None or not tangent.reached:
         sweep.builder.add(op)
         return
     dots = tuple(partial_tangent(sweep, op.operands[k], path) for k, path in wrt)
-    found = pushed.function.returns[len(op.results) :]
+    found = tangent.function.returns[len(op.results) :]
     results = tuple(Value(type_of(dot)) for dot in found)
-    sweep.builder.add(
-        replace(op, operands=(*op.operands, *dots), results=(*op.results, *results),
-                attrs={**op.attrs, "callee": pushed.function})
-    )  # fmt: skip
-    for (position, path), dot in zip(pushed.reached, results):
+    operands, attrs = (*op.operands, *dots), {**op.attrs, "callee": tangent.function}
+    sweep.builder.add(replace(op, operands=operands, attrs=attrs, results=(*op.results, *results)))
+    for (position, path), dot in zip(tangent.reached, results):
         sweep.set(op.results[position], dot, path)
 
 
 def jvp_if(sweep: TangentSweep, op: Op) -> None:
-    """Both branches yield the tangents that either of them has."""
+    """Adds an ``if`` whose branches yield the tangents that either of them has."""
     blocks = [sweep.block(region) for region in op.regions]
     keys: dict[Key, Type] = {}
     for number, result in enumerate(op.results):
@@ -292,12 +301,14 @@ def jvp_if(sweep: TangentSweep, op: Op) -> None:
     for region, ops in zip(op.regions, blocks):
         yields = dict(zip(op.results, region.yields))
         with sweep.builder.block(ops):
-            found = [sweep.leaf(yields[v], path, type_) for (v, path), type_ in keys.items()]
+            found = [
+                sweep.tangent_leaf(yields[v], path, type_) for (v, path), type_ in keys.items()
+            ]
         regions.append(Region((), tuple(ops), (*region.yields, *found)))
     results = [sweep.names.fresh(type_, *key) for key, type_ in keys.items()]
     sweep.builder.add(replace(op, regions=tuple(regions), results=(*op.results, *results)))
     for key, result in zip(keys, results):
-        sweep.known.put(key, result)
+        sweep.known.set(key, result)
 
 
 RULES: dict[str, Callable[[TangentSweep, Op], None]] = {
