@@ -333,7 +333,23 @@ def _as_shape(shape: int | Sequence[int] | None) -> tuple[int, ...]:
 
 
 __all__ = [
-    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One",
-    "Orthogonal", "Sparse", "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal",
-    "XavierUniform", "Zero", "get_seed", "initializer", "set_seed",
-]  # fmt: skip
+    "Constant",
+    "Dirac",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "Initializer",
+    "Normal",
+    "One",
+    "Orthogonal",
+    "Sparse",
+    "TruncatedNormal",
+    "Uniform",
+    "VarianceScaling",
+    "XavierNormal",
+    "XavierUniform",
+    "Zero",
+    "get_seed",
+    "initializer",
+    "set_seed",
+]

@@ -77,9 +77,11 @@ class Generator:
         ends = (0, 16, 32, 36, 37)
         known = [int.from_bytes(text[a:b], "little") for a, b in zip(ends, ends[1:])]
         self._data.bit_generator.state = {
-            "bit_generator": "PCG64", "state": {"state": known[0], "inc": known[1]},
-            "uinteger": known[2], "has_uint32": known[3],
-        }  # fmt: skip
+            "bit_generator": "PCG64",
+            "state": {"state": known[0], "inc": known[1]},
+            "uinteger": known[2],
+            "has_uint32": known[3],
+        }
 
 
 #: The generator of everything that is drawn without a seed.

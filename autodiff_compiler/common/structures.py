@@ -207,6 +207,18 @@ def _taken_apart(value: Any) -> tuple[type, tuple[Any, ...] | None, Sequence[Any
 
 
 __all__ = [
-    "LEAF", "Known", "Leaf", "Node", "children", "filled", "holds_records", "is_named_tuple",
-    "is_record", "leaves_of", "made", "register_container", "registered", "skeleton_of",
-]  # fmt: skip
+    "LEAF",
+    "Known",
+    "Leaf",
+    "Node",
+    "children",
+    "filled",
+    "holds_records",
+    "is_named_tuple",
+    "is_record",
+    "leaves_of",
+    "made",
+    "register_container",
+    "registered",
+    "skeleton_of",
+]

@@ -27,11 +27,29 @@ _ACCEPTED = (
 
 #: What a subclass of ndarray may define without its arrays meaning something else.
 _HARMLESS = frozenset(
-    ("__new__", "__init__", "__array_finalize__", "__array_priority__", "__class_getitem__",
-     "__del__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__",
-     "__reduce__", "__repr__", "__setstate__", "__slots__", "__static_attributes__", "__str__",
-     "__weakref__", "__annotations__", "__annotate_func__")
-)  # fmt: skip
+    (
+        "__new__",
+        "__init__",
+        "__array_finalize__",
+        "__array_priority__",
+        "__class_getitem__",
+        "__del__",
+        "__dict__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__qualname__",
+        "__reduce__",
+        "__repr__",
+        "__setstate__",
+        "__slots__",
+        "__static_attributes__",
+        "__str__",
+        "__weakref__",
+        "__annotations__",
+        "__annotate_func__",
+    )
+)
 
 
 @functools.cache
@@ -45,8 +63,10 @@ def is_plain_array(kind: Any) -> bool:
     between = kind.__mro__[: kind.__mro__.index(np.ndarray)] if kind is not np.memmap else ()
     return not any(
         name not in _HARMLESS and (hasattr(np.ndarray, name) or name in _PROTOCOLS)
-        for base in between if base is not np.memmap for name in vars(base)
-    )  # fmt: skip
+        for base in between
+        if base is not np.memmap
+        for name in vars(base)
+    )
 
 
 _PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_wrap__", "__getattr__")

@@ -393,21 +393,49 @@ class TensorMethods:
     def zero_(self) -> Tensor: ...
     @overload
     def max(
-        self, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True,
-        return_indices: Literal[False] = False, dim: None = None, keepdim: bool = False,
-    ) -> Tensor: ...  # fmt: skip
+        self,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        initial: Any = None,
+        where: Any = True,
+        return_indices: Literal[False] = False,
+        dim: None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
     @overload
     def max(
-        self, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True,
-        return_indices: bool = False, dim: Any = None, keepdim: bool = False,
-    ) -> Any: ...  # fmt: skip
+        self,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        initial: Any = None,
+        where: Any = True,
+        return_indices: bool = False,
+        dim: Any = None,
+        keepdim: bool = False,
+    ) -> Any: ...
     @overload
     def min(
-        self, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True,
-        return_indices: Literal[False] = False, dim: None = None, keepdim: bool = False,
-    ) -> Tensor: ...  # fmt: skip
+        self,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        initial: Any = None,
+        where: Any = True,
+        return_indices: Literal[False] = False,
+        dim: None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
     @overload
     def min(
-        self, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True,
-        return_indices: bool = False, dim: Any = None, keepdim: bool = False,
-    ) -> Any: ...  # fmt: skip
+        self,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        initial: Any = None,
+        where: Any = True,
+        return_indices: bool = False,
+        dim: Any = None,
+        keepdim: bool = False,
+    ) -> Any: ...

@@ -141,9 +141,14 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) 
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-    dtype: Any = None, axis: int = 0,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     """So many numbers from start to stop, equally far apart; where ``retstep``, with the step."""
     at_run = isinstance(num, Value)
     num = num if at_run else _index(num)
@@ -193,6 +198,17 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 __all__ = [
-    "arange", "array", "asarray", "copy", "empty", "eye", "full", "full_like", "identity",
-    "linspace", "ones", "vander", "zeros",
-]  # fmt: skip
+    "arange",
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "ones",
+    "vander",
+    "zeros",
+]

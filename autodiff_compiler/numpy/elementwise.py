@@ -65,8 +65,10 @@ def clip(
 ) -> Tensor:
     """``a`` held between two bounds, either of which may be None."""
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
-        raise ValueError("Passing `min` or `max` keyword argument when `a_min` or `a_max` is"
-                         " provided is forbidden.")  # fmt: skip
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` or `a_max` is"
+            " provided is forbidden."
+        )
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     bounds = [bound for bound in (low, high) if bound is not None]
     if PROMOTION.numpy:
@@ -117,8 +119,9 @@ def round(a: Any, decimals: int = 0) -> Tensor:
 around = round
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-               neginf: Any = None) -> Tensor:  # fmt: skip
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Tensor:
     """Numbers in the place of NaN and the infinities."""
     if copy is not True:
         raise TypeError(
@@ -251,14 +254,90 @@ def fix(x: Any) -> Tensor:
 
 
 __all__ = [
-    "abs", "absolute", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "around", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos",
-    "cosh", "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "fix",
-    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal",
-    "heaviside", "hypot", "imag", "interp", "isclose", "isfinite", "isinf", "isnan", "less",
-    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
-    "nan_to_num", "negative", "not_equal", "positive", "power", "rad2deg", "radians", "real",
-    "reciprocal", "remainder", "rint", "round", "select", "sign", "sin", "sinc", "sinh", "sqrt",
-    "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
-]  # fmt: skip
+    "abs",
+    "absolute",
+    "add",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "around",
+    "cbrt",
+    "ceil",
+    "clip",
+    "conj",
+    "conjugate",
+    "copysign",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "divide",
+    "equal",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fix",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "greater",
+    "greater_equal",
+    "heaviside",
+    "hypot",
+    "imag",
+    "interp",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "not_equal",
+    "positive",
+    "power",
+    "rad2deg",
+    "radians",
+    "real",
+    "reciprocal",
+    "remainder",
+    "rint",
+    "round",
+    "select",
+    "sign",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "true_divide",
+    "trunc",
+    "where",
+]

@@ -69,8 +69,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Tensor:
     a = _inexact(a)
     if not upper:
         return ops.cholesky(a)
-    lower = ops.cholesky(ops.conj(ops.swapaxes(a, -1, -2)) if holds_complex(a) else
-                         ops.swapaxes(a, -1, -2))  # fmt: skip
+    lower = ops.cholesky(
+        ops.conj(ops.swapaxes(a, -1, -2)) if holds_complex(a) else ops.swapaxes(a, -1, -2)
+    )
     turned = ops.swapaxes(lower, -1, -2)
     return ops.conj(turned) if holds_complex(a) else turned
 
@@ -131,8 +132,11 @@ def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if ord == -float("inf"):
         return min(size, axis, keepdims=keepdims)
     if ord == 0:
-        return sum(ops.where(ops.not_equal(size, 0), ops.ones_like(size), ops.zeros_like(size)),
-                   axis, keepdims=keepdims)  # fmt: skip
+        return sum(
+            ops.where(ops.not_equal(size, 0), ops.ones_like(size), ops.zeros_like(size)),
+            axis,
+            keepdims=keepdims,
+        )
     if not isinstance(ord, (int, float)):
         raise ValueError(f"vectors have no norm of order {ord!r}")
     total = sum(size if ord == 1 else size**ord, axis, keepdims=keepdims)
@@ -152,6 +156,14 @@ def _of_matrices(x: Any, ord: Any) -> Any:
 
 
 __all__ = [
-    "cholesky", "det", "inv", "matrix_power", "multi_dot", "norm", "pinv", "slogdet", "solve",
+    "cholesky",
+    "det",
+    "inv",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "slogdet",
+    "solve",
     "svd",
-]  # fmt: skip
+]

@@ -215,6 +215,16 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 
 
 __all__ = [
-    "convolve", "cross", "dot", "einsum", "inner", "kron", "matmul", "multi_dot", "outer",
-    "polyval", "tensordot", "vdot",
-]  # fmt: skip
+    "convolve",
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "multi_dot",
+    "outer",
+    "polyval",
+    "tensordot",
+    "vdot",
+]

@@ -133,17 +133,27 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
     correction: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The variance, divided by count - ddof."""
     return _spread(reduce.var, a, axis, dtype, ddof, keepdims, correction)
 
 
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
     correction: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The standard deviation, by count - ddof."""
     return _spread(reduce.std, a, axis, dtype, ddof, keepdims, correction)
 
@@ -160,9 +170,13 @@ def _spread(
 
 
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
     keepdims: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """The mean with weights, which have the shape of ``a`` or are one per place of the axis; where
     ``returned``, with the sum of the weights."""
     if PROMOTION.numpy and 0 in (shape_of(a) or ()) and _count(a, axis) == 0:
@@ -178,8 +192,9 @@ def average(
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         axes = [k % rank for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
         if len(axes) != rank_of(weights):
-            raise ValueError("Shape of weights must be consistent with shape of a along specified"
-                             " axis.")  # fmt: skip
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis."
+            )
         weights = ops.transpose(weights, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
         sizes = iter(ops.shape(weights))
         weights = ops.reshape(weights, tuple(next(sizes) if k in axes else 1 for k in range(rank)))
@@ -188,10 +203,16 @@ def average(
     product = a * weights
     if exact and PROMOTION.numpy:
         product = _floating(product)
-        product = structure.cast(product, dtype="float64") if "complex" not in (
-            dtype_of(product) or "") else product  # fmt: skip
-    scale = sum(structure.cast(weights, dtype=dtype_of(product)) if dtype_of(product) else weights,
-                axis, keepdims=keepdims)  # fmt: skip
+        product = (
+            structure.cast(product, dtype="float64")
+            if "complex" not in (dtype_of(product) or "")
+            else product
+        )
+    scale = sum(
+        structure.cast(weights, dtype=dtype_of(product)) if dtype_of(product) else weights,
+        axis,
+        keepdims=keepdims,
+    )
     found = sum(product, axis, keepdims=keepdims) / scale
     return (found, scale) if returned else found
 
@@ -329,7 +350,28 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
 
 
 __all__ = [
-    "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "argsort", "average",
-    "count_nonzero", "cumprod", "cumsum", "max", "mean", "median", "min",
-    "nanmean", "nansum", "prod", "ptp", "sort", "std", "sum", "var",
-]  # fmt: skip
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "nanmean",
+    "nansum",
+    "prod",
+    "ptp",
+    "sort",
+    "std",
+    "sum",
+    "var",
+]

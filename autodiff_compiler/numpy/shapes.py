@@ -74,8 +74,10 @@ def _cast_all(arrays: Any, dtype: Any, casting: Any) -> Any:
     for array in arrays:
         have = dtype_of(array)
         if have is not None and not np.can_cast(have, wanted, casting):
-            raise TypeError(f"Cannot cast array data from dtype('{have}') to dtype('{wanted}') "
-                            f"according to the rule '{casting}'")  # fmt: skip
+            raise TypeError(
+                f"Cannot cast array data from dtype('{have}') to dtype('{wanted}') "
+                f"according to the rule '{casting}'"
+            )
     return [structure.cast(array, dtype=wanted) for array in arrays]
 
 
@@ -148,8 +150,11 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
 
 def flip(m: Any, axis: Any = None) -> Tensor:
     """The elements in reverse order along axes, by default along all."""
-    axes = range(known_rank(m, "flip")) if axis is None else (
-        (axis,) if isinstance(axis, int) else axis)  # fmt: skip
+    axes = (
+        range(known_rank(m, "flip"))
+        if axis is None
+        else ((axis,) if isinstance(axis, int) else axis)
+    )
     return ops.flip(m, tuple(axes)) if axes else m
 
 
@@ -362,10 +367,50 @@ def size(a: Any, axis: int | None = None) -> Any:
 
 
 __all__ = [
-    "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to",
-    "column_stack", "concatenate", "diag", "diagonal", "dsplit", "dstack", "empty_like",
-    "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim",
-    "ones_like", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack",
-    "shape", "size", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile",
-    "trace", "transpose", "tril", "triu", "vsplit", "vstack", "zeros_like",
-]  # fmt: skip
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_to",
+    "column_stack",
+    "concatenate",
+    "diag",
+    "diagonal",
+    "dsplit",
+    "dstack",
+    "empty_like",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "meshgrid",
+    "moveaxis",
+    "ndim",
+    "ones_like",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "row_stack",
+    "shape",
+    "size",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "take",
+    "take_along_axis",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "vsplit",
+    "vstack",
+    "zeros_like",
+]

@@ -105,7 +105,7 @@ def load_checkpoint(
     wanted, unwanted = (
         (prefix,) if isinstance(prefix, str) else tuple(prefix)
         for prefix in (specify_prefix or "", filter_prefix or ())
-    )  # fmt: skip
+    )
     held: dict[str, Parameter] = {}
     try:
         with zipfile.ZipFile(place) as archive:

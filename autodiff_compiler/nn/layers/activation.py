@@ -266,11 +266,24 @@ class Threshold(Cell):
 
 
 _BY_NAME: dict[str, type[Cell]] = {
-    "elu": ELU, "fast_gelu": FastGelu, "gelu": GELU, "hshrink": HShrink, "hsigmoid": HSigmoid,
-    "hswish": HSwish, "leakyrelu": LeakyReLU, "logsigmoid": LogSigmoid, "logsoftmax": LogSoftmax,
-    "prelu": PReLU, "relu": ReLU, "relu6": ReLU6, "sigmoid": Sigmoid, "silu": SiLU,
-    "softmax": Softmax, "softshrink": SoftShrink, "tanh": Tanh,
-}  # fmt: skip
+    "elu": ELU,
+    "fast_gelu": FastGelu,
+    "gelu": GELU,
+    "hshrink": HShrink,
+    "hsigmoid": HSigmoid,
+    "hswish": HSwish,
+    "leakyrelu": LeakyReLU,
+    "logsigmoid": LogSigmoid,
+    "logsoftmax": LogSoftmax,
+    "prelu": PReLU,
+    "relu": ReLU,
+    "relu6": ReLU6,
+    "sigmoid": Sigmoid,
+    "silu": SiLU,
+    "softmax": Softmax,
+    "softshrink": SoftShrink,
+    "tanh": Tanh,
+}
 
 
 def get_activation(name: str | None) -> Cell | None:
@@ -283,8 +296,33 @@ def get_activation(name: str | None) -> Cell | None:
 
 
 __all__ = [
-    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SeLU",
-    "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh",
-    "Tanhshrink", "Threshold", "get_activation",
-]  # fmt: skip
+    "CELU",
+    "ELU",
+    "FastGelu",
+    "GELU",
+    "GLU",
+    "HShrink",
+    "HSigmoid",
+    "HSwish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SeLU",
+    "SiLU",
+    "Sigmoid",
+    "SoftShrink",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+    "get_activation",
+]

@@ -42,10 +42,18 @@ class MultiheadAttention(Cell):
     """
 
     def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, has_bias: bool = True,
-        add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
-        vdim: int | None = None, batch_first: bool = False, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        has_bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__()
         self.embed_dim = positive(embed_dim, "embed_dim", "MultiheadAttention")
         self.num_heads = positive(num_heads, "num_heads", "MultiheadAttention")
@@ -101,9 +109,15 @@ class MultiheadAttention(Cell):
         return ops.transpose(split, (0, 2, 1, 3))
 
     def construct(
-        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None,
-        need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
-    ) -> tuple[Tensor, ...]:  # fmt: skip
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+    ) -> tuple[Tensor, ...]:
         batched = query.ndim == 3
         if not batched:
             query, key, value = query[None], key[None], value[None]

@@ -106,10 +106,17 @@ class EmbeddingLookup(Cell):
     """The rows of a trained table that integers name, none longer than ``max_norm``."""
 
     def __init__(
-        self, vocab_size: int, embedding_size: int, param_init: Any = "normal",
-        target: str = "CPU", slice_mode: str = "batch_slice", manual_shapes: Any = None,
-        max_norm: float | None = None, sparse: bool = True, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        param_init: Any = "normal",
+        target: str = "CPU",
+        slice_mode: str = "batch_slice",
+        manual_shapes: Any = None,
+        max_norm: float | None = None,
+        sparse: bool = True,
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__()
         self.vocab_size = positive(vocab_size, "vocab_size", "EmbeddingLookup")
         self.embedding_size = positive(embedding_size, "embedding_size", "EmbeddingLookup")
@@ -136,9 +143,15 @@ class BiDense(Cell):
     """The sum over i, j of input1[i] * weight[k, i, j] * input2[j], plus bias[k]."""
 
     def __init__(
-        self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None,
-        bias_init: Any = None, has_bias: bool = True, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        in1_channels: int,
+        in2_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__()
         self.in1_channels = positive(in1_channels, "in1_channels", "BiDense")
         self.in2_channels = positive(in2_channels, "in2_channels", "BiDense")
@@ -205,5 +218,11 @@ class Identity(Cell):
 
 
 __all__ = [
-    "BiDense", "Dense", "Embedding", "EmbeddingLookup", "Flatten", "Identity", "Unflatten",
-]  # fmt: skip
+    "BiDense",
+    "Dense",
+    "Embedding",
+    "EmbeddingLookup",
+    "Flatten",
+    "Identity",
+    "Unflatten",
+]

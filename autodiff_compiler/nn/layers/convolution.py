@@ -31,10 +31,21 @@ class _Conv(Cell):
     space, lead, transposed = 2, 0, False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, pad_mode: str,
-        padding: Any, dilation: Any, group: int, has_bias: bool, weight_init: Any, bias_init: Any,
-        data_format: str, dtype: mstype.Type,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        pad_mode: str,
+        padding: Any,
+        dilation: Any,
+        group: int,
+        has_bias: bool,
+        weight_init: Any,
+        bias_init: Any,
+        data_format: str,
+        dtype: mstype.Type,
+    ):
         super().__init__()
         layer = type(self).__name__
         self.in_channels = positive(in_channels, "in_channels", layer)
@@ -118,15 +129,35 @@ class _OfSequences(_Conv):
     space, lead = 1, 1
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
-        pad_mode: str = "same", padding: Any = 0, dilation: int = 1, group: int = 1,
-        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: int = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
         dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+    ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, "NCHW", dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            "NCHW",
+            dtype,
+        )
 
 
 class Conv1d(_OfSequences):
@@ -135,29 +166,61 @@ class Conv1d(_OfSequences):
     def construct(self, x: Any) -> Tensor:
         weight = ops.squeeze(self.weight, 2)
         return ops.conv1d(
-            x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:],
-            self.dilation[1:], self.group,
-        )  # fmt: skip
+            x,
+            weight,
+            self.bias,
+            self.stride[1:],
+            self.pad_mode,
+            self.padding[2:],
+            self.dilation[1:],
+            self.group,
+        )
 
 
 class Conv2d(_Conv):
     """The convolution of images (N, C_in, H, W), to (N, C_out, H_out, W_out)."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
-        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        data_format: str = "NCHW", dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, data_format, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
         # Under these names, so that subclasses call them with weights of their own.
         self.conv2d = ops.Conv2D(
-            out_channels, self.kernel_size, pad_mode=pad_mode, pad=padding, stride=self.stride,
-            dilation=self.dilation, group=group,
-        )  # fmt: skip
+            out_channels,
+            self.kernel_size,
+            pad_mode=pad_mode,
+            pad=padding,
+            stride=self.stride,
+            dilation=self.dilation,
+            group=group,
+        )
         self.bias_add = ops.BiasAdd()
 
     def construct(self, x: Any) -> Tensor:
@@ -176,21 +239,48 @@ class Conv3d(_Conv):
     space = 3
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
-        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        data_format: str = "NCDHW", dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCDHW",
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, data_format, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
 
     def construct(self, x: Any) -> Tensor:
         return ops.conv3d(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation,
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.pad_mode,
+            self.padding,
+            self.dilation,
             self.group,
-        )  # fmt: skip
+        )
 
 
 class Conv1dTranspose(_OfSequences):
@@ -201,9 +291,16 @@ class Conv1dTranspose(_OfSequences):
     def construct(self, x: Any) -> Tensor:
         weight = ops.squeeze(self.weight, 2)
         return conv_transpose(
-            x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:], 0,
-            self.dilation[1:], self.group,
-        )  # fmt: skip
+            x,
+            weight,
+            self.bias,
+            self.stride[1:],
+            self.pad_mode,
+            self.padding[2:],
+            0,
+            self.dilation[1:],
+            self.group,
+        )
 
 
 class Conv2dTranspose(_Conv):
@@ -215,22 +312,50 @@ class Conv2dTranspose(_Conv):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        pad_mode: str = "same", padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
-        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
         dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+    ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, "NCHW", dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            "NCHW",
+            dtype,
+        )
         self.output_padding = _output_padding(self, output_padding)
 
     def construct(self, x: Any) -> Tensor:
         out = conv_transpose(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation,
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.pad_mode,
+            self.padding,
+            0,
+            self.dilation,
             self.group,
-        )  # fmt: skip
+        )
         below, right = self.output_padding
         return ops.pad(out, (0, right, 0, below)) if below or right else out
 
@@ -244,22 +369,51 @@ class Conv3dTranspose(_Conv):
     space, transposed = 3, True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
-        output_padding: Any = 0, has_bias: bool = False, weight_init: Any = None,
-        bias_init: Any = None, data_format: str = "NCDHW", dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        output_padding: Any = 0,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCDHW",
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, data_format, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
         self.output_padding = _output_padding(self, output_padding)
 
     def construct(self, x: Any) -> Tensor:
         return conv_transpose(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding,
-            self.output_padding, self.dilation, self.group,
-        )  # fmt: skip
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.pad_mode,
+            self.padding,
+            self.output_padding,
+            self.dilation,
+            self.group,
+        )
 
 
 def _output_padding(layer: _Conv, given: Any) -> tuple[int, ...]:

@@ -13,18 +13,26 @@ class Upsample(Cell):
     """Images of a size, or of their own times a factor, by interpolation."""
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-    ):  # fmt: skip
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
         super().__init__()
         self.size, self.scale_factor, self.mode = size, scale_factor, mode
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def construct(self, x: Any) -> Tensor:
         return ops.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners,
+            x,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
             self.recompute_scale_factor,
-        )  # fmt: skip
+        )
 
 
 class PixelShuffle(Cell):

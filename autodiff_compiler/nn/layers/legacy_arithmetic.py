@@ -109,5 +109,12 @@ class Triu(Cell):
 
 
 __all__ = [
-    "MatMul", "Moments", "Norm", "OneHot", "Range", "ReduceLogSumExp", "Tril", "Triu",
-]  # fmt: skip
+    "MatMul",
+    "Moments",
+    "Norm",
+    "OneHot",
+    "Range",
+    "ReduceLogSumExp",
+    "Tril",
+    "Triu",
+]

@@ -24,9 +24,17 @@ class _Moving(Cell):
     ranks: tuple[int, ...] = ()
 
     def __init__(
-        self, num_features: int, eps: float, momentum: float, affine: bool, gamma_init: Any,
-        beta_init: Any, moving_mean_init: Any, moving_var_init: Any, dtype: mstype.Type,
-    ):  # fmt: skip
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float,
+        affine: bool,
+        gamma_init: Any,
+        beta_init: Any,
+        moving_mean_init: Any,
+        moving_var_init: Any,
+        dtype: mstype.Type,
+    ):
         super().__init__()
         self.num_features = positive(num_features, "num_features", type(self).__name__)
         if not 0 <= momentum <= 1:
@@ -36,8 +44,10 @@ class _Moving(Cell):
             )
         self.eps, self.momentum = eps, momentum
         shape = (num_features,)
-        starts = initializer(moving_mean_init, shape, dtype), initializer(
-            moving_var_init, shape, dtype)  # fmt: skip
+        starts = (
+            initializer(moving_mean_init, shape, dtype),
+            initializer(moving_var_init, shape, dtype),
+        )
         self.moving_mean = Parameter(starts[0], "mean", False)
         self.moving_variance = Parameter(starts[1], "variance", False)
         self.gamma = Parameter(initializer(gamma_init, shape, dtype), "gamma", affine)
@@ -80,9 +90,16 @@ class _BatchNorm(_Moving):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__(
-            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
-            moving_var_init, dtype,
-        )  # fmt: skip
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            dtype,
+        )
         if data_format not in ("NCHW", "NHWC"):
             raise ValueError(
                 f"For '{type(self).__name__}', the 'data_format' must be 'NCHW' or 'NHWC', but got "
@@ -138,9 +155,17 @@ class SyncBatchNorm(_BatchNorm):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__(
-            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
-            moving_var_init, use_batch_statistics, dtype=dtype,
-        )  # fmt: skip
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            use_batch_statistics,
+            dtype=dtype,
+        )
 
 
 class BatchNorm3d(Cell):
@@ -161,9 +186,17 @@ class BatchNorm3d(Cell):
     ):
         super().__init__()
         self.bn2d = BatchNorm2d(
-            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
-            moving_var_init, use_batch_statistics, dtype=dtype,
-        )  # fmt: skip
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            use_batch_statistics,
+            dtype=dtype,
+        )
 
     def construct(self, input_x: Any) -> Tensor:
         if input_x.ndim != 5:
@@ -306,6 +339,14 @@ class LRN(Cell):
 
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
-    "InstanceNorm3d", "LRN", "LayerNorm", "SyncBatchNorm",
-]  # fmt: skip
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LRN",
+    "LayerNorm",
+    "SyncBatchNorm",
+]

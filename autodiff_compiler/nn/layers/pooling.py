@@ -64,10 +64,16 @@ class _MaxPool(_Pool):
     """The largest element of each window; also its place in the image, if ``return_indices``."""
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
         data_format: str = "NCHW",
-    ):  # fmt: skip
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, data_format)
         self.dilation = each(dilation, self.space, "dilation")
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
@@ -78,9 +84,16 @@ class _MaxPool(_Pool):
         if self.channels_last:
             x = ops.transpose(x, (0, 3, 1, 2))
         out = max_pool(
-            x, self.window, self.steps, self.padding, self.dilation,
-            self.ceil_mode, self.space, self.return_indices, self.pad_mode,
-        )  # fmt: skip
+            x,
+            self.window,
+            self.steps,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.space,
+            self.return_indices,
+            self.pad_mode,
+        )
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 
@@ -88,9 +101,15 @@ class _MaxPoolOfOneLayout(_MaxPool):
     """Without a choice of layouts."""
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
-    ):  # fmt: skip
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
         super().__init__(
             kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
         )
@@ -116,10 +135,16 @@ class _AvgPool(_Pool):
     """The mean of each window, or its sum through ``divisor_override``."""
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None, data_format: str = "NCHW",
-    ):  # fmt: skip
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+        data_format: str = "NCHW",
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, data_format)
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
         if divisor_override is not None and divisor_override <= 0:
@@ -136,9 +161,16 @@ class _AvgPool(_Pool):
         if self.channels_last:
             x = ops.transpose(x, (0, 3, 1, 2))
         out = avg_pool(
-            x, self.window, self.steps, self.padding, self.ceil_mode,
-            self.counts_padding, self.divisor_override, self.space, self.pad_mode,
-        )  # fmt: skip
+            x,
+            self.window,
+            self.steps,
+            self.padding,
+            self.ceil_mode,
+            self.counts_padding,
+            self.divisor_override,
+            self.space,
+            self.pad_mode,
+        )
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 
@@ -148,9 +180,14 @@ class AvgPool1d(_AvgPool):
     space, lead = 1, 1
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True,
-    ):  # fmt: skip
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
 
 
@@ -164,10 +201,15 @@ class AvgPool3d(_AvgPool):
     space = 3
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True,
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
         divisor_override: int | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override
         )
@@ -227,9 +269,12 @@ class LPPool1d(Cell):
     """The p-norm of each window of a sequence."""
 
     def __init__(
-        self, norm_type: float, kernel_size: int, stride: int | None = None,
+        self,
+        norm_type: float,
+        kernel_size: int,
+        stride: int | None = None,
         ceil_mode: bool = False,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.norm_type, self.kernel_size = norm_type, kernel_size
         self.stride, self.ceil_mode = stride, ceil_mode
@@ -246,7 +291,17 @@ class LPPool2d(LPPool1d):
 
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d",
-    "MaxPool1d", "MaxPool2d", "MaxPool3d",
-]  # fmt: skip
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+]

@@ -29,17 +29,26 @@ class _Recurrent(Cell):
     gates = 1
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
         dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+    ):
         super().__init__()
         name = type(self).__name__
         self.input_size = positive(input_size, "input_size", name)
         self.hidden_size = positive(hidden_size, "hidden_size", name)
         self.num_layers = positive(num_layers, "num_layers", name)
-        for argument, flag in (("has_bias", has_bias), ("batch_first", batch_first),
-                               ("bidirectional", bidirectional)):  # fmt: skip
+        for argument, flag in (
+            ("has_bias", has_bias),
+            ("batch_first", batch_first),
+            ("bidirectional", bidirectional),
+        ):
             if not isinstance(flag, bool):
                 raise TypeError(f"For '{name}', the '{argument}' must be bool, but got {flag!r}.")
         if not 0 <= dropout < 1:
@@ -52,10 +61,12 @@ class _Recurrent(Cell):
         suffixes = [(f"_l{layer}{way}", layer) for layer in range(num_layers) for way in ways]
 
         def made(kind: str, shape: Any) -> ParameterTuple:
-            return ParameterTuple([
-                Parameter(initializer(start, shape(layer), dtype), f"{kind}{suffix}")
-                for suffix, layer in suffixes
-            ])  # fmt: skip
+            return ParameterTuple(
+                [
+                    Parameter(initializer(start, shape(layer), dtype), f"{kind}{suffix}")
+                    for suffix, layer in suffixes
+                ]
+            )
 
         self.w_ih_list = made("weight_ih", lambda layer: (rows, wide if layer else input_size))
         self.w_hh_list = made("weight_hh", lambda layer: (rows, hidden_size))
@@ -130,19 +141,32 @@ class RNN(_Recurrent):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
-        has_bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-        bidirectional: bool = False, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: mstype.Type = mstype.float32,
+    ):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"For 'RNN', the 'nonlinearity' must be in ['tanh', 'relu'], but got "
                 f"{nonlinearity!r}."
             )
         super().__init__(
-            input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional,
+            input_size,
+            hidden_size,
+            num_layers,
+            has_bias,
+            batch_first,
+            dropout,
+            bidirectional,
             dtype,
-        )  # fmt: skip
+        )
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Tensor]:

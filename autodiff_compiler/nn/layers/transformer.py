@@ -30,13 +30,22 @@ class _Layer(Cell):
     crossed = False
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Any = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__()
         known = isinstance(activation, (ReLU, GELU)) or activation in (
-            *_ACTIVATIONS, *_ACTIVATIONS.values())  # fmt: skip
+            *_ACTIVATIONS,
+            *_ACTIVATIONS.values(),
+        )
         if not known:
             raise ValueError(
                 f"For '{type(self).__name__}', the 'activation' must be 'relu', 'gelu', ops.relu, "
@@ -61,9 +70,7 @@ class _Layer(Cell):
 
     def attend(self, x: Any, mask: Any, padding: Any) -> Any:
         """What x sees in itself."""
-        out = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False
-        )  # fmt: skip
+        out = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False)
         return self.dropout1(out[0])
 
     def feed(self, x: Any) -> Any:
@@ -96,9 +103,14 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout2(out[0])
 
     def construct(
-        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+    ) -> Tensor:
         x = tgt
         if self.norm_first:
             x = x + self.attend(self.norm1(x), tgt_mask, tgt_key_padding_mask)
@@ -133,16 +145,24 @@ class TransformerDecoder(Cell):
         self.num_layers, self.norm = num_layers, norm
 
     def construct(
-        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+    ) -> Tensor:
         x = tgt
         for layer in self.layers:
             x = layer(
-                x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                x,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask,
-            )  # fmt: skip
+            )
         return x if self.norm is None else self.norm(x)
 
 
@@ -150,17 +170,33 @@ class Transformer(Cell):
     """Encoder and decoder: ``transformer(src, tgt)``. Matrices start by Glorot's rule."""
 
     def __init__(
-        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Any = "relu", custom_encoder: Cell | None = None,
-        custom_decoder: Cell | None = None, layer_norm_eps: float = 1e-5,
-        batch_first: bool = False, norm_first: bool = False, dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        custom_encoder: Cell | None = None,
+        custom_decoder: Cell | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: mstype.Type = mstype.float32,
+    ):
         super().__init__()
         settings = (
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-            norm_first, dtype,
-        )  # fmt: skip
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            dtype,
+        )
 
         def norm() -> LayerNorm:
             return LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
@@ -178,21 +214,33 @@ class Transformer(Cell):
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
     def construct(
-        self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None,
-        memory_mask: Any = None, src_key_padding_mask: Any = None,
-        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        src: Any,
+        tgt: Any,
+        src_mask: Any = None,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+    ) -> Tensor:
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ValueError("the last dimension of src and tgt must be d_model")
         memory = self.encoder(src, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)
         return self.decoder(
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
             memory_key_padding_mask=memory_key_padding_mask,
-        )  # fmt: skip
+        )
 
 
 __all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
     "TransformerEncoderLayer",
-]  # fmt: skip
+]

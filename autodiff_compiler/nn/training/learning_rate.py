@@ -69,9 +69,13 @@ class PolynomialDecayLR(LearningRateSchedule):
     """
 
     def __init__(
-        self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float,
+        self,
+        learning_rate: float,
+        end_learning_rate: float,
+        decay_steps: int,
+        power: float,
         update_decay_steps: bool = False,
-    ):  # fmt: skip
+    ):
         super().__init__()
         _above_zero("PolynomialDecayLR", learning_rate=learning_rate, power=power)
         if not 0 <= end_learning_rate < learning_rate:
@@ -132,9 +136,13 @@ def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[flo
 
 
 def exponential_decay_lr(
-    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int,
-    decay_epoch: int, is_stair: bool = False,
-) -> list[float]:  # fmt: skip
+    learning_rate: float,
+    decay_rate: float,
+    total_step: int,
+    step_per_epoch: int,
+    decay_epoch: int,
+    is_stair: bool = False,
+) -> list[float]:
     """learning_rate * decay_rate ** (epoch / decay_epoch), of each step.
 
     >>> exponential_decay_lr(0.5, 0.5, 4, 2, 1)
@@ -169,6 +177,11 @@ def cosine_decay_lr(
 
 
 __all__ = [
-    "CosineDecayLR", "ExponentialDecayLR", "PolynomialDecayLR", "WarmUpLR", "cosine_decay_lr",
-    "exponential_decay_lr", "piecewise_constant_lr",
-]  # fmt: skip
+    "CosineDecayLR",
+    "ExponentialDecayLR",
+    "PolynomialDecayLR",
+    "WarmUpLR",
+    "cosine_decay_lr",
+    "exponential_decay_lr",
+    "piecewise_constant_lr",
+]

@@ -186,6 +186,8 @@ class GradAccumulationCell(Cell):
 
 
 __all__ = [
-    "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "GradAccumulationCell",
+    "DynamicLossScaleUpdateCell",
+    "FixedLossScaleUpdateCell",
+    "GradAccumulationCell",
     "TrainOneStepWithLossScaleCell",
-]  # fmt: skip
+]

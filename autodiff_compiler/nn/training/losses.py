@@ -260,9 +260,12 @@ class PoissonNLLLoss(LossBase):
     """
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, eps: float = 1e-8,
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        eps: float = 1e-8,
         reduction: str = "mean",
-    ):  # fmt: skip
+    ):
         super().__init__(reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
@@ -311,9 +314,13 @@ class TripletMarginLoss(LossBase):
     """max(0, margin + |x - positive| - |x - negative|), p-norms of the last axis."""
 
     def __init__(
-        self, p: float = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean",
+        self,
+        p: float = 2,
+        swap: bool = False,
+        eps: float = 1e-6,
+        reduction: str = "mean",
         margin: float = 1.0,
-    ):  # fmt: skip
+    ):
         super().__init__(reduction)
         self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
 
@@ -335,9 +342,29 @@ class RMSELoss(LossBase):
 
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss",
-    "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
-]  # fmt: skip
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "DiceLoss",
+    "FocalLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "LossBase",
+    "MAELoss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "MultilabelMarginLoss",
+    "NLLLoss",
+    "PoissonNLLLoss",
+    "RMSELoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "SoftmaxCrossEntropyWithLogits",
+    "TripletMarginLoss",
+]

@@ -82,8 +82,12 @@ class Optimizer(Cell):
         """A learning rate as a Parameter, or as a Cell of the step."""
         if isinstance(given, LearningRateSchedule):
             return given
-        rates = np.asarray(given.asnumpy() if isinstance(given, Tensor) else (
-            given if isinstance(given, (int, float)) else list(given)), np.float32)  # fmt: skip
+        rates = np.asarray(
+            given.asnumpy()
+            if isinstance(given, Tensor)
+            else (given if isinstance(given, (int, float)) else list(given)),
+            np.float32,
+        )
         if rates.ndim > 1 or not rates.size or not (rates >= 0).all():
             raise ValueError(
                 f"For '{type(self).__name__}', the 'learning rate' must be float and must >= 0, or "

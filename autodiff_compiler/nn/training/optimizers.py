@@ -35,10 +35,15 @@ class SGD(_Compiled):
     """a = momentum * a + (1 - dampening) * g (at first g); p -= lr * a, or by Nesterov."""
 
     def __init__(
-        self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0,
-        dampening: float = 0.0, weight_decay: Any = 0.0, nesterov: bool = False,
+        self,
+        params: Any,
+        learning_rate: Any = 0.1,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: Any = 0.0,
+        nesterov: bool = False,
         loss_scale: float = 1.0,
-    ):  # fmt: skip
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("SGD", "[0, inf)", momentum=momentum, dampening=dampening)
         if nesterov and (momentum == 0 or dampening != 0):
@@ -67,9 +72,14 @@ class Momentum(_Compiled):
     """m = momentum * m + g; p -= lr * m, or by Nesterov lr * (g + momentum * m)."""
 
     def __init__(
-        self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0,
-        loss_scale: float = 1.0, use_nesterov: bool = False,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any,
+        momentum: float,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+        use_nesterov: bool = False,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("Momentum", "[0, inf)", momentum=momentum)
         self.use_nesterov = use_nesterov
@@ -90,10 +100,18 @@ class Adam(_Compiled):
     """
 
     def __init__(
-        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
-        eps: float = 1e-8, use_locking: bool = False, use_nesterov: bool = False,
-        weight_decay: Any = 0.0, loss_scale: float = 1.0, use_amsgrad: bool = False,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        use_locking: bool = False,
+        use_nesterov: bool = False,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+        use_amsgrad: bool = False,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("Adam", "(0, 1)", beta1=beta1, beta2=beta2)
         _check("Adam", "(0, inf)", eps=eps)
@@ -125,9 +143,14 @@ class AdamWeightDecay(_Compiled):
     """m, v: running means of g and g * g; p -= lr * (m / (sqrt(v) + eps) + weight_decay * p)."""
 
     def __init__(
-        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
-        eps: float = 1e-6, weight_decay: Any = 0.0,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: Any = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay)
         _check("AdamWeightDecay", "(0, 1)", beta1=beta1, beta2=beta2)
         _check("AdamWeightDecay", "(0, inf)", eps=eps)
@@ -153,10 +176,17 @@ class RMSProp(_Compiled):
     """
 
     def __init__(
-        self, params: Any, learning_rate: Any = 0.1, decay: float = 0.9, momentum: float = 0.0,
-        epsilon: float = 1e-10, use_locking: bool = False, centered: bool = False,
-        loss_scale: float = 1.0, weight_decay: Any = 0.0,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any = 0.1,
+        decay: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        loss_scale: float = 1.0,
+        weight_decay: Any = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("RMSProp", "[0, inf)", decay=decay, momentum=momentum)
         _check("RMSProp", "(0, inf)", epsilon=epsilon)
@@ -186,9 +216,14 @@ class Adagrad(_Compiled):
     """a += g * g; p -= lr * g / sqrt(a)."""
 
     def __init__(
-        self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001,
-        update_slots: bool = True, loss_scale: float = 1.0, weight_decay: Any = 0.0,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        accum: float = 0.1,
+        learning_rate: Any = 0.001,
+        update_slots: bool = True,
+        loss_scale: float = 1.0,
+        weight_decay: Any = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("Adagrad", "[0, inf)", accum=accum)
         self.accum, self.update_slots = self.slots("accum", accum), update_slots
@@ -207,9 +242,14 @@ class Adadelta(_Compiled):
     """
 
     def __init__(
-        self, params: Any, learning_rate: Any = 1.0, rho: float = 0.9, epsilon: float = 1e-6,
-        loss_scale: float = 1.0, weight_decay: Any = 0.0,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any = 1.0,
+        rho: float = 0.9,
+        epsilon: float = 1e-6,
+        loss_scale: float = 1.0,
+        weight_decay: Any = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("Adadelta", "[0, inf)", rho=rho)
         _check("Adadelta", "(0, inf)", epsilon=epsilon)
@@ -232,9 +272,15 @@ class AdaMax(_Compiled):
     """m: the running mean of g; v = max(b2 * v, abs(g)); p -= lr / (1 - b1^t) * m / (v + eps)."""
 
     def __init__(
-        self, params: Any, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999,
-        eps: float = 1e-8, weight_decay: Any = 0.0, loss_scale: float = 1.0,
-    ):  # fmt: skip
+        self,
+        params: Any,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("AdaMax", "(0, 1)", beta1=beta1, beta2=beta2)
         _check("AdaMax", "(0, inf)", eps=eps)
@@ -256,5 +302,12 @@ class AdaMax(_Compiled):
 
 
 __all__ = [
-    "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamWeightDecay", "Momentum", "RMSProp",
-]  # fmt: skip
+    "SGD",
+    "AdaMax",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamWeightDecay",
+    "Momentum",
+    "RMSProp",
+]

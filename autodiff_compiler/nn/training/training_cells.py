@@ -51,12 +51,19 @@ class ForwardValueAndGrad(Cell):
     """
 
     def __init__(
-        self, network: Any, weights: Any = None, get_all: bool = False, get_by_list: bool = False,
+        self,
+        network: Any,
+        weights: Any = None,
+        get_all: bool = False,
+        get_by_list: bool = False,
         sens_param: bool = False,
-    ):  # fmt: skip
+    ):
         super().__init__(auto_prefix=False)
-        for name, flag in (("get_all", get_all), ("get_by_list", get_by_list),
-                           ("sens_param", sens_param)):  # fmt: skip
+        for name, flag in (
+            ("get_all", get_all),
+            ("get_by_list", get_by_list),
+            ("sens_param", sens_param),
+        ):
             if not isinstance(flag, bool):
                 raise TypeError(
                     f"For 'ForwardValueAndGrad', the '{name}' must be bool, but got {flag!r}."
@@ -65,9 +72,14 @@ class ForwardValueAndGrad(Cell):
         self.sens_param = sens_param
         position = "all" if get_all else None if get_by_list else 0
         self.gradient = GradientFunction(
-            network, weights, position=position, optional=True, by_list=get_by_list,
-            sens_param=sens_param, value=True,
-        )  # fmt: skip
+            network,
+            weights,
+            position=position,
+            optional=True,
+            by_list=get_by_list,
+            sens_param=sens_param,
+            value=True,
+        )
 
     def construct(self, *inputs: Any) -> Any:
         return self.gradient(*inputs)
@@ -153,6 +165,10 @@ class TimeDistributed(Cell):
 
 
 __all__ = [
-    "ForwardValueAndGrad", "ParameterUpdate", "TimeDistributed", "TrainOneStepCell",
-    "WithEvalCell", "WithLossCell",
-]  # fmt: skip
+    "ForwardValueAndGrad",
+    "ParameterUpdate",
+    "TimeDistributed",
+    "TrainOneStepCell",
+    "WithEvalCell",
+    "WithLossCell",
+]
