@@ -1,5 +1,8 @@
 """``python -m tests.same [FILE]``: a digest of every generated text, to see that none changed.
 
+A second digest is that of the code alone, without comments and docstrings. It does not move when
+the lines of a library function move, whose numbers the texts quote.
+
 The texts are those of the corpus, the golden Cells, the nets of ``tests/models`` and the examples,
 each at levels 0, 1 and 3. With FILE, the digest of each text is written there, one a line, so that
 two files can be compared with ``diff``.
@@ -7,6 +10,7 @@ two files can be compared with ``diff``.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import io
@@ -29,8 +33,29 @@ LEVELS = (0, 1, 3)
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: A number of an object, which differs from run to run.
 ADDRESS = re.compile(r"0x[0-9a-f]+")
-#: The place of a source function, which moves when lines above it change.
-PLACE = re.compile(r"\(\w+\.py:\d+\)")
+#: The number of a line of a source function, or its place.
+NUMBERED = re.compile(r"\b\d+\||\(\w+\.py:\d+\)")
+
+
+def digest(text: str) -> str:
+    """Return a short digest of ``text``."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code(text: str) -> str:
+    """Return ``text`` without comments and docstrings, if it is Python, in a layout of its own.
+
+    >>> print(code("y = sin(  # 9| y = np.sin(x)\\n    x)"))
+    y = sin(x)
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return NUMBERED.sub("", text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            node.body[:1] = [ast.Pass()]
+    return ast.unparse(tree)
 
 
 class Texts:
@@ -41,9 +66,8 @@ class Texts:
         self.group = ""
 
     def add(self, title: str, text: str) -> None:
-        stable = PLACE.sub("", ADDRESS.sub("0x", text))
-        digest = hashlib.sha256(stable.encode()).hexdigest()[:16]
-        self.lines.append(f"{digest} {self.group} {title}")
+        text = ADDRESS.sub("0x", text)
+        self.lines.append(f"{digest(text)} {digest(code(text))} {self.group} {title}")
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -120,12 +144,12 @@ def _dumped(path: Path, level: int) -> str:
 
 
 def main(file: str | None = None) -> None:
-    """Print how many texts there are and the digest of all of them."""
+    """Print how many texts there are, and the digests of all of them and of their code."""
     lines = collected().lines
     if file:
         Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    total = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    print(f"{len(lines)} texts, digest {total}")
+    total, total_code = (digest("\n".join(line.split()[n] for line in lines)) for n in (0, 1))
+    print(f"{len(lines)} texts, digest {total}, code {total_code}")
 
 
 if __name__ == "__main__":

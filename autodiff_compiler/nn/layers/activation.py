@@ -1,4 +1,4 @@
-"""Activation layers, and ``get_activation``, which knows them by name."""
+"""Activation layers, and ``get_activation``, which makes them by name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 
 
-class _Along(Cell):
-    """Settings of the layers that work along an axis."""
+class _AlongAxis(Cell):
+    """Base of the layers that work along an axis."""
 
     def __init__(self, axis: int = -1):
         super().__init__()
@@ -21,7 +21,7 @@ class _Along(Cell):
 
 
 class _Alpha(Cell):
-    """Settings of the layers with a negative branch."""
+    """Base of the layers whose negative branch has a factor ``alpha``."""
 
     def __init__(self, alpha: float = 1.0):
         super().__init__()
@@ -29,7 +29,7 @@ class _Alpha(Cell):
 
 
 class _Lambda(Cell):
-    """Settings of the layers that shrink."""
+    """Base of the layers that shrink by a threshold ``lambd``."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -37,28 +37,28 @@ class _Lambda(Cell):
 
 
 class CELU(_Alpha):
-    """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
+    """Continuously differentiable ELU: x where x > 0, else alpha * (exp(x / alpha) - 1)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.celu(x, self.alpha)
 
 
 class ELU(_Alpha):
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """Exponential linear unit: x where x > 0, else alpha * (exp(x) - 1)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.elu(x, self.alpha)
 
 
 class FastGelu(Cell):
-    """x * sigmoid(1.702 x)."""
+    """GELU approximated by x * sigmoid(1.702 x)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.fast_gelu(x)
 
 
 class GELU(Cell):
-    """x * Phi(x), by default with the approximation of Phi by tanh."""
+    """Gaussian error linear unit: x * Phi(x), by default with Phi approximated by tanh."""
 
     def __init__(self, approximate: bool = True):
         super().__init__()
@@ -68,36 +68,36 @@ class GELU(Cell):
         return ops.gelu(x, "tanh" if self.approximate else "none")
 
 
-class GLU(_Along):
-    """The first half along an axis times the sigmoid of the second."""
+class GLU(_AlongAxis):
+    """Gated linear unit: the first half along an axis times the sigmoid of the second."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.glu(x, self.axis)
 
 
 class HShrink(_Lambda):
-    """x outside of [-lambd, lambd], else 0."""
+    """Hard shrinkage: x outside of [-lambd, lambd], else 0."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.hardshrink(x, self.lambd)
 
 
 class HSigmoid(Cell):
-    """x / 6 + 1 / 2, cut to [0, 1]."""
+    """Hard sigmoid: x / 6 + 1 / 2, clipped to [0, 1]."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.hardsigmoid(x)
 
 
 class HSwish(Cell):
-    """x times its hard sigmoid."""
+    """Hard swish: x times its hard sigmoid."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.hardswish(x)
 
 
 class Hardtanh(Cell):
-    """x limited to [min_val, max_val]."""
+    """x clipped to [min_val, max_val]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
@@ -108,7 +108,7 @@ class Hardtanh(Cell):
 
 
 class LeakyReLU(Cell):
-    """x where it is positive, else alpha * x."""
+    """Leaky rectified linear unit: x where x > 0, else alpha * x."""
 
     def __init__(self, alpha: float = 0.2):
         super().__init__()
@@ -119,28 +119,31 @@ class LeakyReLU(Cell):
 
 
 class LogSigmoid(Cell):
-    """log(sigmoid(x))."""
+    """Logarithm of the sigmoid: log(1 / (1 + exp(-x)))."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.logsigmoid(x)
 
 
-class LogSoftmax(_Along):
-    """log(softmax(x)) along an axis."""
+class LogSoftmax(_AlongAxis):
+    """Logarithm of the softmax along an axis."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.log_softmax(x, self.axis)
 
 
 class Mish(Cell):
-    """x * tanh(softplus(x))."""
+    """Mish: x * tanh(softplus(x))."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.mish(x)
 
 
 class PReLU(Cell):
-    """x where it is positive, else w * x with a trained w, one or one for each channel."""
+    """Parametric ReLU: x where x > 0, else w * x.
+
+    The slope w is trained: one for all channels, or one for each.
+    """
 
     def __init__(self, channel: int = 1, w: Any = 0.25, dtype: mstype.Type = mstype.float32):
         super().__init__()
@@ -154,7 +157,7 @@ class PReLU(Cell):
 
 
 class RReLU(Cell):
-    """x where it is not below 0, else times a slope drawn evenly from [lower, upper)."""
+    """Randomized leaky ReLU: x where x >= 0, else x times a slope from U[lower, upper)."""
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3):
         super().__init__()
@@ -169,56 +172,56 @@ class RReLU(Cell):
 
 
 class ReLU(Cell):
-    """x where it is positive, else 0."""
+    """Rectified linear unit: max(x, 0)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.relu(x)
 
 
 class ReLU6(Cell):
-    """x limited to [0, 6]."""
+    """ReLU clipped to [0, 6]."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.relu6(x)
 
 
 class SeLU(Cell):
-    """The scaled ELU of self-normalizing networks."""
+    """Scaled ELU of self-normalizing networks."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.selu(x)
 
 
 class SiLU(Cell):
-    """x * sigmoid(x)."""
+    """Sigmoid linear unit: x * sigmoid(x)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.silu(x)
 
 
 class Sigmoid(Cell):
-    """1 / (1 + exp(-x))."""
+    """Logistic sigmoid: 1 / (1 + exp(-x))."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.sigmoid(x)
 
 
 class SoftShrink(_Lambda):
-    """x moved by lambd towards 0, and not beyond."""
+    """Soft shrinkage: sign(x) * max(abs(x) - lambd, 0)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.softshrink(x, self.lambd)
 
 
-class Softmax(_Along):
-    """exp(x) / sum(exp(x)) along an axis."""
+class Softmax(_AlongAxis):
+    """Softmax: exp(x) / sum(exp(x)) along an axis."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.softmax(x, self.axis)
 
 
 class Softmax2d(Cell):
-    """The softmax of the channels of an image (N, C, H, W) or (C, H, W), place by place."""
+    """Softmax over the channels of images (N, C, H, W) or (C, H, W), at each pixel."""
 
     def construct(self, x: Any) -> Tensor:
         if x.ndim not in (3, 4):
@@ -226,36 +229,36 @@ class Softmax2d(Cell):
         return ops.softmax(x, -3)
 
 
-class Softmin(_Along):
-    """The softmax of -x."""
+class Softmin(_AlongAxis):
+    """Softmax of -x along an axis."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.softmin(x, self.axis)
 
 
 class Softsign(Cell):
-    """x / (1 + abs(x))."""
+    """Softsign: x / (1 + abs(x))."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.softsign(x)
 
 
 class Tanh(Cell):
-    """The hyperbolic tangent."""
+    """Hyperbolic tangent."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.tanh(x)
 
 
 class Tanhshrink(Cell):
-    """x - tanh(x)."""
+    """Tanh shrinkage: x - tanh(x)."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.tanhshrink(x)
 
 
 class Threshold(Cell):
-    """x where it is above a threshold, else a value."""
+    """x where x > threshold, else ``value``."""
 
     def __init__(self, threshold: float, value: float):
         super().__init__()
@@ -287,7 +290,7 @@ _BY_NAME: dict[str, type[Cell]] = {
 
 
 def get_activation(name: str | None) -> Cell | None:
-    """A new layer by its name in small letters; None for none."""
+    """Returns a new layer by its lower-case name; None for None."""
     if name is None:
         return None
     if name not in _BY_NAME:

@@ -1,6 +1,6 @@
-"""Attention of many heads: softmax(q k^T / sqrt(size of a head)) v, in each head.
+"""Multi-head attention: softmax(q k^T / sqrt(head size)) v in each head.
 
-Masks: a bool says what is not to be seen, a float is added to the products.
+A bool mask is True where a key must not be attended to. A float mask is added to the scores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from autodiff_compiler.nn.layers.basic import Dense, positive
 
 
 def masked(scores: Any, mask: Any) -> Any:
-    """Scores after a mask that broadcasts with them."""
+    """Returns the scores with a mask applied that broadcasts with them."""
     if mask is None:
         return scores
     if mask.dtype == mstype.bool_:
@@ -26,7 +26,7 @@ def masked(scores: Any, mask: Any) -> Any:
 
 
 def lengthened(mask: Any) -> Any:
-    """A mask with one more key, which is seen."""
+    """Returns a mask for one more key, which is attended to."""
     if mask is None:
         return None
     shape = (*mask.shape[:-1], 1)
@@ -34,11 +34,12 @@ def lengthened(mask: Any) -> Any:
 
 
 class MultiheadAttention(Cell):
-    """``attention(query, key, value)`` returns the values and, if wanted, the weights.
+    """Multi-head attention: ``attention(query, key, value)`` returns (output, weights).
 
-    query is (L, N, E), key (S, N, kdim) and value (S, N, vdim), with ``batch_first`` (N, L, E) and
-    so on, or without N. key_padding_mask is (N, S), attn_mask (L, S) or (N * heads, L, S). The
-    weights are (N, L, S), or (N, heads, L, S) where they are not averaged.
+    query is (L, N, E), key (S, N, kdim) and value (S, N, vdim). With ``batch_first`` the axis N
+    comes first; it may be left out. key_padding_mask is (N, S), attn_mask (L, S) or
+    (N * heads, L, S). The weights are (N, L, S) if they are averaged, else (N, heads, L, S).
+    Without ``need_weights`` the result is (output,).
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class MultiheadAttention(Cell):
             self.bias_v = Parameter(starts[1], "bias_v")
 
     def projected(self, query: Any, key: Any, value: Any) -> Any:
-        """Queries, keys and values by their weights."""
+        """Projects queries, keys and values by their weights and biases."""
         if not self.packed:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         else:
@@ -104,7 +105,7 @@ class MultiheadAttention(Cell):
         )
 
     def heads(self, x: Any) -> Any:
-        """(N, L, E) as (N, heads, L, E / heads)."""
+        """Reshapes (N, L, E) to (N, heads, L, E / heads)."""
         split = ops.reshape(x, (x.shape[0], x.shape[1], self.num_heads, -1))
         return ops.transpose(split, (0, 2, 1, 3))
 

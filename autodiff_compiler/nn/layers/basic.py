@@ -1,4 +1,4 @@
-"""``Dense``, ``Embedding`` and layers that only rearrange."""
+"""``Dense``, ``Embedding``, and layers that only reshape."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from autodiff_compiler.ops.core.primitive_base import Primitive
 
 
 def positive(value: Any, argument: str, layer: str) -> int:
-    """A size, checked."""
+    """Returns ``value`` if it is a positive int; anything else is a ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"For '{layer}', the '{argument}' must be int and > 0, but got {value!r}.")
     return value
 
 
 class Dense(Cell):
-    """activation(x @ weight.T + bias), over the last axis of x."""
+    """Fully connected layer: activation(x @ weight.T + bias), over the last axis of x."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Dense(Cell):
 
 
 class Embedding(Cell):
-    """The rows of a trained table that integers name."""
+    """Trained table of vectors: the row of each index."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Embedding(Cell):
 
 
 class EmbeddingLookup(Cell):
-    """The rows of a trained table that integers name, none longer than ``max_norm``."""
+    """Trained table of vectors: the row of each index, scaled down to ``max_norm`` if longer."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class EmbeddingLookup(Cell):
 
 
 class BiDense(Cell):
-    """The sum over i, j of input1[i] * weight[k, i, j] * input2[j], plus bias[k]."""
+    """Bilinear layer: output k is the sum of input1[i] * weight[k, i, j] * input2[j], plus bias."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class BiDense(Cell):
 
 
 class Flatten(Cell):
-    """The axes from ``start_dim`` to ``end_dim`` as one."""
+    """Merge of the axes from ``start_dim`` to ``end_dim`` into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -190,7 +190,7 @@ class Flatten(Cell):
 
 
 class Unflatten(Cell):
-    """One axis as several, of which one size may be -1."""
+    """Split of one axis into several; one of their sizes may be -1."""
 
     def __init__(self, axis: int, unflattened_size: Any):
         super().__init__()
@@ -208,7 +208,7 @@ class Unflatten(Cell):
 
 
 class Identity(Cell):
-    """x as it is. Whatever it is made with is left alone."""
+    """The input unchanged. Arguments of the constructor are ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()

@@ -1,7 +1,7 @@
 """Convolution layers and their transposes, with MindSpore's names, shapes and initial values.
 
-Kernels of 1-d layers have an axis of size 1 before their length, as checkpoints have it. With
-``data_format='NHWC'`` the channels are last in input, output and kernel.
+Kernels of 1-d layers have an axis of size 1 before their length, as in MindSpore's checkpoint
+files. With ``data_format='NHWC'`` the channels are last in input, output and kernel.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.layers.basic import positive
 from autodiff_compiler.ops.neural.convolution import conv_transpose, each, sides
 
-_LAST = {"NCHW": False, "NCDHW": False, "NHWC": True}
+#: True for the data formats in which the channels are the last axis.
+_CHANNELS_LAST = {"NCHW": False, "NCDHW": False, "NHWC": True}
 
 
 class _Conv(Cell):
-    """What the layers share: their settings, kernel and bias.
+    """Base of convolution layers: settings, kernel and bias.
 
-    The kernel starts uniform within 1 / sqrt(fan in), and so does the bias. Wrong settings are a
-    ValueError, those of wrong types a TypeError, when the layer is made.
+    Kernel and bias are initialized uniformly within 1 / sqrt(fan in). The constructor raises
+    ValueError for wrong settings, and TypeError for settings of wrong types.
     """
 
-    #: Dimensions of space; how many axes of size 1 stand before them; the way of the kernel.
-    space, lead, transposed = 2, 0, False
+    #: The number of spatial axes.
+    space = 2
+    #: The number of axes of size 1 before the spatial axes of the kernel.
+    lead = 0
+    #: True for transposed convolutions, whose kernel is (C_in, C_out, ...).
+    transposed = False
 
     def __init__(
         self,
@@ -60,13 +65,16 @@ class _Conv(Cell):
         self.stride = self._sizes(stride, "stride")
         self.dilation = self._sizes(dilation, "dilation")
         self.pad_mode, self.padding = pad_mode, self._padding(pad_mode, padding)
-        if data_format not in _LAST or (_LAST[data_format] and (self.space, self.lead) != (2, 0)):
+        channels_last = _CHANNELS_LAST.get(data_format)
+        if channels_last is None or (channels_last and (self.space, self.lead) != (2, 0)):
             raise ValueError(f"For '{layer}', the 'data_format' {data_format!r} is not known.")
-        self.data_format, self.channels_last = data_format, _LAST[data_format]
+        self.data_format, self.channels_last = data_format, channels_last
         if not isinstance(has_bias, bool):
             raise TypeError(f"For '{layer}', the 'has_bias' must be bool, but got {has_bias!r}.")
-        ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = (ends[0], ends[1] // group, *self.kernel_size)
+        rows, columns = (out_channels, in_channels)
+        if self.transposed:
+            rows, columns = columns, rows
+        shape = (rows, columns // group, *self.kernel_size)
         fan_in, _ = fans(shape)
         self.weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
         if self.channels_last:
@@ -79,6 +87,7 @@ class _Conv(Cell):
             self.bias = Parameter(start, name="bias")
 
     def _sizes(self, given: Any, what: str) -> tuple[int, ...]:
+        """Returns a setting as one size for each axis of the kernel, those of size 1 included."""
         layer = type(self).__name__
         if isinstance(given, tuple) and len(given) != self.space:
             raise ValueError(f"For '{layer}', the '{what}' must have {self.space} items: {given}.")
@@ -89,6 +98,7 @@ class _Conv(Cell):
         return (1,) * self.lead + each(given, self.space, what)
 
     def _padding(self, pad_mode: str, padding: Any) -> Any:
+        """Returns ``padding`` if it fits ``pad_mode``, with zeros for axes of size 1."""
         layer = type(self).__name__
         if pad_mode not in ("valid", "same", "pad"):
             raise ValueError(
@@ -123,8 +133,8 @@ class _Conv(Cell):
         )
 
 
-class _OfSequences(_Conv):
-    """A layer of sequences: its weight is that of images of height one."""
+class _SequenceConv(_Conv):
+    """Base of layers of sequences, whose kernel is that of images of height 1."""
 
     space, lead = 1, 1
 
@@ -160,8 +170,8 @@ class _OfSequences(_Conv):
         )
 
 
-class Conv1d(_OfSequences):
-    """The convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
+class Conv1d(_SequenceConv):
+    """Convolution of sequences: (N, C_in, L) to (N, C_out, L_out)."""
 
     def construct(self, x: Any) -> Tensor:
         weight = ops.squeeze(self.weight, 2)
@@ -178,7 +188,7 @@ class Conv1d(_OfSequences):
 
 
 class Conv2d(_Conv):
-    """The convolution of images (N, C_in, H, W), to (N, C_out, H_out, W_out)."""
+    """Convolution of images: (N, C_in, H, W) to (N, C_out, H_out, W_out)."""
 
     def __init__(
         self,
@@ -211,7 +221,7 @@ class Conv2d(_Conv):
             data_format,
             dtype,
         )
-        # Under these names, so that subclasses call them with weights of their own.
+        # Subclasses call these two, by these names, with weights of their own.
         self.conv2d = ops.Conv2D(
             out_channels,
             self.kernel_size,
@@ -234,7 +244,7 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """The convolution of volumes (N, C_in, D, H, W), to (N, C_out, D_out, H_out, W_out)."""
+    """Convolution of volumes: (N, C_in, D, H, W) to (N, C_out, D_out, H_out, W_out)."""
 
     space = 3
 
@@ -283,8 +293,8 @@ class Conv3d(_Conv):
         )
 
 
-class Conv1dTranspose(_OfSequences):
-    """The transposed convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
+class Conv1dTranspose(_SequenceConv):
+    """Transposed convolution of sequences: (N, C_in, L) to (N, C_out, L_out)."""
 
     transposed = True
 
@@ -304,9 +314,9 @@ class Conv1dTranspose(_OfSequences):
 
 
 class Conv2dTranspose(_Conv):
-    """The transposed convolution of images (N, C_in, H, W), to (N, C_out, H_out, W_out).
+    """Transposed convolution of images: (N, C_in, H, W) to (N, C_out, H_out, W_out).
 
-    ``output_padding`` puts zeros below and to the right of the result, bias and all.
+    ``output_padding`` puts zeros below and to the right of the result, after the bias is added.
     """
 
     transposed = True
@@ -361,9 +371,9 @@ class Conv2dTranspose(_Conv):
 
 
 class Conv3dTranspose(_Conv):
-    """The transposed convolution of volumes, to (N, C_out, D_out, H_out, W_out).
+    """Transposed convolution of volumes: (N, C_in, D, H, W) to (N, C_out, D_out, H_out, W_out).
 
-    ``output_padding`` keeps more of the sum's end.
+    ``output_padding`` keeps that many more elements at the end of each spatial axis.
     """
 
     space, transposed = 3, True
@@ -417,6 +427,7 @@ class Conv3dTranspose(_Conv):
 
 
 def _output_padding(layer: _Conv, given: Any) -> tuple[int, ...]:
+    """Returns one width for each spatial axis, each less than the axis's stride or dilation."""
     widths = each(given, layer.space, "output_padding")
     name = type(layer).__name__
     if any(widths) and layer.pad_mode != "pad":

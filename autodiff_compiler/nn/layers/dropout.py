@@ -1,4 +1,4 @@
-"""Dropout layers: nothing happens but in training."""
+"""Dropout layers. Outside of training they return their input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autodiff_compiler.common import dtype as mstype
 
 
 def _probability(p: Any, layer: Cell, open_end: bool = False) -> float:
-    """A probability to drop, checked."""
+    """Returns ``p`` if it is a probability, below 1 if ``open_end``; else raises."""
     name = type(layer).__name__
     if not isinstance(p, (int, float)) or isinstance(p, bool):
         raise TypeError(f"For '{name}', the 'p' must be a float, but got {p!r}.")
@@ -20,7 +20,7 @@ def _probability(p: Any, layer: Cell, open_end: bool = False) -> float:
 
 
 class Dropout(Cell):
-    """Each element zeroed with the probability ``p``, else divided by 1 - p."""
+    """Dropout: each element is zeroed with probability ``p``, or else divided by 1 - p."""
 
     def __init__(
         self, keep_prob: float = 0.5, p: float | None = None, dtype: mstype.Type = mstype.float32
@@ -41,7 +41,7 @@ class Dropout(Cell):
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
 
 
-class _Channels(Cell):
+class _ChannelDropout(Cell):
     def __init__(self, p: float = 0.5):
         super().__init__()
         self.p = _probability(p, self)
@@ -50,22 +50,22 @@ class _Channels(Cell):
         return f"p={self.p}"
 
 
-class Dropout1d(_Channels):
-    """Whole channels of (N, C, L) or (C, L) zeroed with the probability ``p``, else scaled."""
+class Dropout1d(_ChannelDropout):
+    """Dropout of whole channels of (N, C, L) or (C, L), with probability ``p``."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.dropout1d(x, self.p, self.training)
 
 
-class Dropout2d(_Channels):
-    """Whole channels of (N, C, H, W) zeroed with the probability ``p``, else scaled."""
+class Dropout2d(_ChannelDropout):
+    """Dropout of whole channels of (N, C, H, W), with probability ``p``."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.dropout2d(x, self.p, self.training)
 
 
-class Dropout3d(_Channels):
-    """Whole channels of (N, C, D, H, W) zeroed with the probability ``p``, else scaled."""
+class Dropout3d(_ChannelDropout):
+    """Dropout of whole channels of (N, C, D, H, W), with probability ``p``."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.dropout3d(x, self.p, self.training)

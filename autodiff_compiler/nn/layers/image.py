@@ -1,4 +1,4 @@
-"""Layers that change the size of images."""
+"""Layers that resize or rearrange images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autodiff_compiler.ops.neural.convolution import patches
 
 
 class Upsample(Cell):
-    """Images of a size, or of their own times a factor, by interpolation."""
+    """Interpolation of images to ``size``, or by ``scale_factor``."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Upsample(Cell):
 
 
 class PixelShuffle(Cell):
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)."""
+    """Depth to space: (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
 
     def __init__(self, upscale_factor: int):
         super().__init__()
@@ -47,7 +47,7 @@ class PixelShuffle(Cell):
 
 
 class PixelUnshuffle(Cell):
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)."""
+    """Space to depth: (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
 
     def __init__(self, downscale_factor: int):
         super().__init__()
@@ -58,7 +58,7 @@ class PixelUnshuffle(Cell):
 
 
 class ChannelShuffle(Cell):
-    """The channels (axis 1) of ``groups`` groups dealt out in turn."""
+    """Channels (axis 1) of ``groups`` groups, interleaved."""
 
     def __init__(self, groups: int):
         super().__init__()
@@ -69,9 +69,9 @@ class ChannelShuffle(Cell):
 
 
 class Unfold(Cell):
-    """The patches of images (N, C, H, W), at each place: (N, rows * columns * C, H', W').
+    """Patches of images: (N, C, H, W) to (N, rows * columns * C, H', W').
 
-    Sizes, strides and rates (distances of neighbours) are [1, rows, columns, 1].
+    Sizes, strides and rates (dilations) are [1, rows, columns, 1].
     """
 
     def __init__(self, ksizes: Any, strides: Any, rates: Any, padding: str = "valid"):

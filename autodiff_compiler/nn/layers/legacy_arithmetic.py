@@ -1,4 +1,4 @@
-"""Layers of plain arithmetic, from before MindSpore 2: public networks still use them."""
+"""Layers of plain arithmetic from before MindSpore 2, which public networks still use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autodiff_compiler.common.tensor import Tensor
 
 
 class MatMul(Cell):
-    """x1 @ x2, broadcast, of either of which the last two axes may be swapped first."""
+    """Matrix product with broadcasting: x1 @ x2, either of them transposed first if asked for."""
 
     def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False):
         super().__init__()
@@ -25,16 +25,16 @@ class MatMul(Cell):
         return ops.matmul(x1, x2)
 
 
-class _OverAxes(Cell):
-    """What is taken over axes, all of them if none are named."""
+class _AxisReduction(Cell):
+    """Base of reductions over axes; over all axes if none is named."""
 
     def __init__(self, axis: Any = (), keep_dims: bool = False):
         super().__init__()
         self.axis, self.keep_dims = () if axis is None else axis, bool(keep_dims)
 
 
-class Moments(_OverAxes):
-    """Mean and variance, divided by the count, over axes."""
+class Moments(_AxisReduction):
+    """Mean and variance over axes; the variance is divided by the count."""
 
     def __init__(self, axis: Any = None, keep_dims: bool | None = None):
         super().__init__(axis, keep_dims or False)
@@ -45,15 +45,15 @@ class Moments(_OverAxes):
         return ops.ReduceMean(self.keep_dims)(x, self.axis), variance
 
 
-class Norm(_OverAxes):
-    """The square root of the sum of squares over axes."""
+class Norm(_AxisReduction):
+    """Euclidean norm over axes."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.sqrt(ops.ReduceSum(self.keep_dims)(ops.square(x), self.axis))
 
 
 class OneHot(Cell):
-    """Along a new axis ``on_value`` where an index says so, and ``off_value`` elsewhere."""
+    """Indices as one-hot vectors along a new axis: ``on_value`` at the index, else ``off_value``."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class OneHot(Cell):
 
 
 class Range(Cell):
-    """The numbers from start up to limit, which come as int32, or as float32 if one is a float."""
+    """The numbers from ``start`` up to ``limit``: int32, or float32 if an argument is a float."""
 
     def __init__(self, start: float, limit: float | None = None, delta: float = 1):
         super().__init__()
@@ -86,8 +86,8 @@ class Range(Cell):
         return self.result_tensor
 
 
-class ReduceLogSumExp(_OverAxes):
-    """The logarithm of the sum of exponentials over axes."""
+class ReduceLogSumExp(_AxisReduction):
+    """Logarithm of the sum of exponentials over axes."""
 
     def construct(self, x: Any) -> Tensor:
         axes = tuple(range(x.ndim)) if self.axis == () else self.axis
@@ -95,14 +95,14 @@ class ReduceLogSumExp(_OverAxes):
 
 
 class Tril(Cell):
-    """What is on and below the k-th diagonal, and zeros."""
+    """Lower triangle: elements above the k-th diagonal are zero."""
 
     def construct(self, x: Any, k: int = 0) -> Tensor:
         return ops.tril(x, k)
 
 
 class Triu(Cell):
-    """What is on and above the k-th diagonal, and zeros."""
+    """Upper triangle: elements below the k-th diagonal are zero."""
 
     def construct(self, x: Any, k: int = 0) -> Tensor:
         return ops.triu(x, k)

@@ -1,5 +1,8 @@
-"""Normalization layers. Of batches and of instances moving statistics are kept: training updates
-them, and their variance is divided by one less than the count."""
+"""Normalization layers.
+
+Batch and instance normalization keep moving statistics, which training updates. The moving
+variance is unbiased: divided by the count less one.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from autodiff_compiler.nn.layers.basic import positive
 from autodiff_compiler.ops.neural.normalization import batch_statistics, unbiased
 
 
-class _Moving(Cell):
-    """Settings, gamma and beta, and the moving statistics of each channel.
+class _MovingStatistics(Cell):
+    """Base of layers with gamma and beta, and with moving statistics, of each channel.
 
-    In training, statistic = momentum * statistic + (1 - momentum) * that of the batch, once for
-    each call.
+    Each call in training sets: moving = momentum * moving + (1 - momentum) * statistic.
     """
 
+    #: The numbers of axes that an input may have.
     ranks: tuple[int, ...] = ()
 
     def __init__(
@@ -31,9 +34,9 @@ class _Moving(Cell):
         affine: bool,
         gamma_init: Any,
         beta_init: Any,
-        moving_mean_init: Any,
-        moving_var_init: Any,
-        dtype: mstype.Type,
+        moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones",
+        dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
         self.num_features = positive(num_features, "num_features", type(self).__name__)
@@ -43,24 +46,23 @@ class _Moving(Cell):
                 f"{momentum}."
             )
         self.eps, self.momentum = eps, momentum
-        shape = (num_features,)
-        starts = (
-            initializer(moving_mean_init, shape, dtype),
-            initializer(moving_var_init, shape, dtype),
-        )
-        self.moving_mean = Parameter(starts[0], "mean", False)
-        self.moving_variance = Parameter(starts[1], "variance", False)
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), "gamma", affine)
-        self.beta = Parameter(initializer(beta_init, shape, dtype), "beta", affine)
+
+        def parameter(init: Any, name: str, trained: bool) -> Parameter:
+            return Parameter(initializer(init, (num_features,), dtype), name, trained)
+
+        self.moving_mean = parameter(moving_mean_init, "mean", False)
+        self.moving_variance = parameter(moving_var_init, "variance", False)
+        self.gamma = parameter(gamma_init, "gamma", affine)
+        self.beta = parameter(beta_init, "beta", affine)
 
     def move(self, mean: Any, variance: Any) -> None:
-        """Takes new statistics in."""
+        """Updates the moving statistics by those of a batch."""
         kept, new = self.momentum, round(1.0 - self.momentum, 12)
         self.moving_mean = kept * self.moving_mean + new * mean
         self.moving_variance = kept * self.moving_variance + new * variance
 
     def check_rank(self, x: Any) -> None:
-        """Refuses inputs of another number of dimensions."""
+        """Raises ValueError for an input of another number of axes."""
         if x.ndim not in self.ranks:
             raise ValueError("the input of this layer has another number of dimensions")
 
@@ -72,8 +74,8 @@ class _Moving(Cell):
         )
 
 
-class _BatchNorm(_Moving):
-    """Normalizes each channel, by the batch while training, else by the moving statistics."""
+class _BatchNorm(_MovingStatistics):
+    """Batch normalization: by the batch's statistics in training, else by the moving ones."""
 
     def __init__(
         self,
@@ -124,19 +126,19 @@ class _BatchNorm(_Moving):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Of inputs (batch, channels) or (batch, channels, length)."""
+    """Batch normalization of inputs (N, C) or (N, C, L)."""
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Of inputs (batch, channels, height, width)."""
+    """Batch normalization of images (N, C, H, W)."""
 
     ranks = (4,)
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As ``BatchNorm2d``: on one device there is nothing to synchronize with."""
+    """``BatchNorm2d`` under another name: one device has nothing to synchronize with."""
 
     ranks = (2, 4)
 
@@ -169,7 +171,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class BatchNorm3d(Cell):
-    """Of inputs (batch, channels, depth, height, width): a ``BatchNorm2d`` of them as images."""
+    """Batch normalization of volumes (N, C, D, H, W), by a ``BatchNorm2d`` of (N, C, D * H, W)."""
 
     def __init__(
         self,
@@ -206,8 +208,8 @@ class BatchNorm3d(Cell):
         return ops.reshape(self.bn2d(flat), shape)
 
 
-class _InstanceNorm(_Moving):
-    """Normalizes each channel of each sample by itself, in training and without."""
+class _InstanceNorm(_MovingStatistics):
+    """Instance normalization: each channel of each sample by its own statistics, always."""
 
     def __init__(
         self,
@@ -219,9 +221,7 @@ class _InstanceNorm(_Moving):
         beta_init: Any = "zeros",
         dtype: mstype.Type = mstype.float32,
     ):
-        super().__init__(
-            num_features, eps, momentum, affine, gamma_init, beta_init, "zeros", "ones", dtype
-        )
+        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, dtype=dtype)
 
     def construct(self, x: Any) -> Tensor:
         self.check_rank(x)
@@ -233,25 +233,28 @@ class _InstanceNorm(_Moving):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Of inputs (batch, channels, length)."""
+    """Instance normalization of sequences (N, C, L)."""
 
     ranks = (3,)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Of inputs (batch, channels, height, width)."""
+    """Instance normalization of images (N, C, H, W)."""
 
     ranks = (4,)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Of inputs (batch, channels, depth, height, width)."""
+    """Instance normalization of volumes (N, C, D, H, W)."""
 
     ranks = (5,)
 
 
 class LayerNorm(Cell):
-    """Normalizes each sample from an axis on; gamma and beta have ``normalized_shape``."""
+    """Layer normalization over the axes from ``begin_norm_axis`` on.
+
+    gamma and beta have ``normalized_shape``.
+    """
 
     def __init__(
         self,
@@ -287,7 +290,7 @@ class LayerNorm(Cell):
 
 
 class GroupNorm(Cell):
-    """Normalizes each sample over groups of its channels."""
+    """Group normalization: each sample over each group of its channels."""
 
     def __init__(
         self,
@@ -319,7 +322,10 @@ class GroupNorm(Cell):
 
 
 class LRN(Cell):
-    """x / (bias + alpha * (sum of the squares of the channels around)) ** beta."""
+    """Local response normalization: x / (bias + alpha * s) ** beta.
+
+    s is the sum of squares over the channels within ``depth_radius``.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Padding layers. Widths are given from the last axis on: (left, right, top, bottom, ...)."""
+"""Padding layers. Widths begin at the last axis: (left, right, top, bottom, ...)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from autodiff_compiler.ops.functions.rearrange import mirror, pad_by
 
 
 class Pad(Cell):
-    """A pair (before, after) for each axis, in order.
+    """Padding by a pair (before, after) for each axis, in order.
 
-    mode is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'.
+    ``mode`` is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'.
     """
 
     def __init__(self, paddings: Any, mode: str = "CONSTANT"):
@@ -35,7 +35,7 @@ class Pad(Cell):
 
 
 class _PadNd(Cell):
-    """Padding of the last ``space`` axes: one width for all sides, or one for each."""
+    """Base of layers that pad the last ``space`` axes, by one width or one for each side."""
 
     space, mode = 2, "constant"
 
@@ -54,7 +54,7 @@ class _PadNd(Cell):
 
 
 class ConstantPad1d(_PadNd):
-    """A value before and after the last axis; a negative width cuts off."""
+    """Padding of the last axis with a value; a negative width removes elements."""
 
     space = 1
 
@@ -63,57 +63,57 @@ class ConstantPad1d(_PadNd):
 
 
 class ConstantPad2d(ConstantPad1d):
-    """A value around the last two axes."""
+    """Padding of the last two axes with a value; a negative width removes elements."""
 
     space = 2
 
 
 class ConstantPad3d(ConstantPad1d):
-    """A value around the last three axes."""
+    """Padding of the last three axes with a value; a negative width removes elements."""
 
     space = 3
 
 
 class ZeroPad2d(_PadNd):
-    """Zeros around the last two axes."""
+    """Padding of the last two axes with zeros."""
 
     def __init__(self, padding: Any):
         super().__init__(padding, 0)
 
 
 class _MirrorPad(_PadNd):
-    """Copies of the input's own elements."""
+    """Base of layers that pad with copies of the input's elements."""
 
     def __init__(self, padding: Any):
         super().__init__(padding)
 
 
 class ReflectionPad1d(_MirrorPad):
-    """The last axis mirrored at its ends, which are not repeated."""
+    """Reflection of the last axis at its ends, which are not repeated."""
 
     space, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_MirrorPad):
-    """The last two axes mirrored at their ends, which are not repeated."""
+    """Reflection of the last two axes at their ends, which are not repeated."""
 
     space, mode = 2, "reflect"
 
 
 class ReplicationPad1d(_MirrorPad):
-    """The ends of the last axis repeated."""
+    """Repetition of the end elements of the last axis."""
 
     space, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_MirrorPad):
-    """The ends of the last two axes repeated."""
+    """Repetition of the end elements of the last two axes."""
 
     space, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_MirrorPad):
-    """The ends of the last three axes repeated."""
+    """Repetition of the end elements of the last three axes."""
 
     space, mode = 3, "replicate"
 

@@ -1,7 +1,7 @@
-"""Pooling layers. Without a batch axis an input is pooled as well.
+"""Pooling layers, of inputs with or without a batch axis.
 
 ``pad_mode`` 'valid' and 'same' take no further settings; 'pad' takes ``padding`` and the rest.
-Averages leave the padding of 'same' out, but for those of volumes.
+With 'same', averages of sequences and images do not count the padding; those of volumes do.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from autodiff_compiler.ops.neural.pooling import avg_pool, max_pool
 
 
 class _Pool(Cell):
-    """Kernel, stride and padding, checked. Wrong ones are a ValueError."""
+    """Base of pooling layers: kernel, stride and padding. Wrong ones are a ValueError."""
 
-    #: Dimensions of space, and how many 1s are shown before a size of it.
-    space, lead = 2, 0
+    #: The number of spatial axes.
+    space = 2
+    #: The number of 1s that ``repr`` shows before a kernel size or stride.
+    lead = 0
 
     def __init__(
         self, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, data_format: str = "NCHW"
@@ -40,7 +42,7 @@ class _Pool(Cell):
         self.channels_last = data_format == "NHWC"
 
     def _checked(self, given: Any, what: str) -> tuple[Any, tuple[int, ...]]:
-        """A setting as it is shown, and with one int for each dimension of space."""
+        """Returns a setting as ``repr`` shows it, and with one int for each spatial axis."""
         sizes = given if isinstance(given, tuple) else (given,)
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
             raise ValueError(
@@ -49,7 +51,8 @@ class _Pool(Cell):
             )
         return (1, *sizes) if self.lead else given, each(given, self.space, what)
 
-    def _only_with_pad(self, *settings: bool) -> None:
+    def _refuse_without_pad(self, *settings: bool) -> None:
+        """Raises ValueError if any of the settings is on and ``pad_mode`` is not 'pad'."""
         if self.pad_mode != "PAD" and any(settings):
             raise ValueError(
                 f"For '{type(self).__name__}', what is beyond kernel and stride can only be set "
@@ -61,7 +64,7 @@ class _Pool(Cell):
 
 
 class _MaxPool(_Pool):
-    """The largest element of each window; also its place in the image, if ``return_indices``."""
+    """Maximum of each window, and its index in the image if ``return_indices``."""
 
     def __init__(
         self,
@@ -77,8 +80,8 @@ class _MaxPool(_Pool):
         super().__init__(kernel_size, stride, pad_mode, padding, data_format)
         self.dilation = each(dilation, self.space, "dilation")
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
-        spread = any(gap != 1 for gap in self.dilation)
-        self._only_with_pad(any(self.padding), spread, return_indices, ceil_mode)
+        dilated = any(gap != 1 for gap in self.dilation)
+        self._refuse_without_pad(any(self.padding), dilated, return_indices, ceil_mode)
 
     def construct(self, x: Any) -> Tensor:  # a pair of these with return_indices
         if self.channels_last:
@@ -97,8 +100,8 @@ class _MaxPool(_Pool):
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 
-class _MaxPoolOfOneLayout(_MaxPool):
-    """Without a choice of layouts."""
+class _ChannelsFirstMaxPool(_MaxPool):
+    """Base of the layers without a choice of ``data_format``."""
 
     def __init__(
         self,
@@ -115,24 +118,24 @@ class _MaxPoolOfOneLayout(_MaxPool):
         )
 
 
-class MaxPool1d(_MaxPoolOfOneLayout):
-    """Of sequences (N, C, L)."""
+class MaxPool1d(_ChannelsFirstMaxPool):
+    """Max pooling of sequences (N, C, L)."""
 
     space, lead = 1, 1
 
 
 class MaxPool2d(_MaxPool):
-    """Of images (N, C, H, W)."""
+    """Max pooling of images (N, C, H, W)."""
 
 
-class MaxPool3d(_MaxPoolOfOneLayout):
-    """Of volumes (N, C, D, H, W)."""
+class MaxPool3d(_ChannelsFirstMaxPool):
+    """Max pooling of volumes (N, C, D, H, W)."""
 
     space = 3
 
 
 class _AvgPool(_Pool):
-    """The mean of each window, or its sum through ``divisor_override``."""
+    """Mean of each window, or its sum divided by ``divisor_override``."""
 
     def __init__(
         self,
@@ -153,9 +156,9 @@ class _AvgPool(_Pool):
                 f"{divisor_override}."
             )
         self.divisor_override = divisor_override
-        # As MindSpore: only averages of volumes count the padding of 'same'.
+        # As in MindSpore, only averages of volumes count the padding of 'same'.
         self.counts_padding = count_include_pad and (self.space == 3 or self.pad_mode == "PAD")
-        self._only_with_pad(any(self.padding))
+        self._refuse_without_pad(any(self.padding))
 
     def construct(self, x: Any) -> Tensor:
         if self.channels_last:
@@ -175,7 +178,7 @@ class _AvgPool(_Pool):
 
 
 class AvgPool1d(_AvgPool):
-    """Of sequences (N, C, L)."""
+    """Average pooling of sequences (N, C, L)."""
 
     space, lead = 1, 1
 
@@ -192,11 +195,11 @@ class AvgPool1d(_AvgPool):
 
 
 class AvgPool2d(_AvgPool):
-    """Of images (N, C, H, W)."""
+    """Average pooling of images (N, C, H, W)."""
 
 
 class AvgPool3d(_AvgPool):
-    """Of volumes (N, C, D, H, W)."""
+    """Average pooling of volumes (N, C, D, H, W)."""
 
     space = 3
 
@@ -215,11 +218,15 @@ class AvgPool3d(_AvgPool):
         )
 
 
-# ---- as many windows as asked for
+# ---- adaptive pooling: the caller gives the number of windows
 
 
 class _Adaptive(Cell):
-    """Settings: how many windows, an int or one for each dimension, None for all of it."""
+    """Base of adaptive pooling.
+
+    ``output_size`` is the number of windows, an int or one for each spatial axis. None keeps an
+    axis as it is.
+    """
 
     def __init__(self, output_size: Any):
         super().__init__()
@@ -227,35 +234,35 @@ class _Adaptive(Cell):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """The means of ``output_size`` windows that cover a sequence evenly."""
+    """Means of ``output_size`` windows that cover a sequence evenly."""
 
     def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """The means of (rows, columns) windows that cover an image evenly."""
+    """Means of (rows, columns) windows that cover an image evenly."""
 
     def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_Adaptive):
-    """The means of windows that cover a volume evenly."""
+    """Means of windows that cover a volume evenly."""
 
     def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool3d(input, self.output_size)
 
 
 class AdaptiveMaxPool1d(_Adaptive):
-    """The largest elements of windows that cover a sequence evenly."""
+    """Maxima of windows that cover a sequence evenly."""
 
     def construct(self, x: Any) -> Any:
         return ops.adaptive_max_pool1d(x, self.output_size)
 
 
 class AdaptiveMaxPool2d(_Adaptive):
-    """The largest elements of windows that cover an image evenly; also their places."""
+    """Maxima of windows that cover an image evenly, and their indices if ``return_indices``."""
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__(output_size)
@@ -266,7 +273,7 @@ class AdaptiveMaxPool2d(_Adaptive):
 
 
 class LPPool1d(Cell):
-    """The p-norm of each window of a sequence."""
+    """Power-average pooling of sequences: (sum of x ** p) ** (1 / p) over each window."""
 
     def __init__(
         self,
@@ -284,7 +291,7 @@ class LPPool1d(Cell):
 
 
 class LPPool2d(LPPool1d):
-    """The p-norm of each window of an image."""
+    """Power-average pooling of images: (sum of x ** p) ** (1 / p) over each window."""
 
     def construct(self, x: Any) -> Tensor:
         return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

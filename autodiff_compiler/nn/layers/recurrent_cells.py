@@ -1,4 +1,7 @@
-"""One step of recurrent networks. Gates are stacked along axis 0 of the weights."""
+"""Recurrent cells: a single step of a recurrent network.
+
+The gates are stacked along axis 0 of the weights.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, ls
 
 
 class _RecurrentCell(Cell):
-    """The weights of a step: from the input and from the state, each with a bias."""
+    """Base of recurrent cells: weights of the input and of the state, each with a bias."""
 
     gates = 1
 
@@ -39,13 +42,13 @@ class _RecurrentCell(Cell):
             self.bias_hh = Parameter(initializer(start, (rows,), dtype))
 
     def next(self, step: Any, x: Any, state: Any) -> Any:
-        """The state after a step."""
+        """Returns the state after a step."""
         gates = ops.dense(x, self.weight_ih, self.bias_ih)
         return step(gates, state, self.weight_hh, self.bias_hh)
 
 
 class RNNCell(_RecurrentCell):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu."""
+    """Elman cell: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu for tanh."""
 
     def __init__(
         self,
@@ -68,7 +71,10 @@ class RNNCell(_RecurrentCell):
 
 
 class LSTMCell(_RecurrentCell):
-    """Gates i, f, g, o: c' = f * c + i * g; h' = o * tanh(c'). Returns (h', c')."""
+    """Long short-term memory cell: ``cell(x, (h, c))`` returns (h', c').
+
+    With the gates i, f, g, o: c' = f * c + i * g; h' = o * tanh(c').
+    """
 
     gates = 4
 
@@ -77,7 +83,7 @@ class LSTMCell(_RecurrentCell):
 
 
 class GRUCell(_RecurrentCell):
-    """Gates r, z, n: n = tanh(x_n + r * h_n); h' = n + z * (h - n)."""
+    """Gated recurrent unit: n = tanh(x_n + r * h_n); h' = n + z * (h - n), with gates r, z, n."""
 
     gates = 3
 

@@ -1,11 +1,12 @@
-"""Recurrent layers: the cells of ``recurrent_cells.py`` over sequences, stacked, and both ways.
+"""Recurrent layers: cells over sequences, stacked, in one direction or in both.
 
-What the input adds to the gates is one product for all steps, ahead of the loop.
+The input's part of the gates is one product for all steps, hoisted out of the loop.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler import ops
@@ -19,11 +20,11 @@ from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, ls
 
 
 class _Recurrent(Cell):
-    """Layers of recurrent steps: ``layer(x, hx, seq_length)`` returns (outputs, hx at the end).
+    """Base of recurrent layers: ``layer(x, hx, seq_length)`` returns (outputs, final hx).
 
-    x is (L, N, C), with ``batch_first`` (N, L, C); a state is (layers * directions, N, hidden),
-    zeros if hx is None. Of sample n the first ``seq_length[n]`` steps count: after them outputs
-    are zero, and the state stays.
+    x is (L, N, C), with ``batch_first`` (N, L, C). A state is (layers * directions, N, hidden),
+    zeros if hx is None. Sample n has ``seq_length[n]`` steps: after them its outputs are zero,
+    and its state stays.
     """
 
     gates = 1
@@ -44,39 +45,40 @@ class _Recurrent(Cell):
         self.input_size = positive(input_size, "input_size", name)
         self.hidden_size = positive(hidden_size, "hidden_size", name)
         self.num_layers = positive(num_layers, "num_layers", name)
-        for argument, flag in (
-            ("has_bias", has_bias),
-            ("batch_first", batch_first),
-            ("bidirectional", bidirectional),
-        ):
+        flags = {
+            "has_bias": has_bias,
+            "batch_first": batch_first,
+            "bidirectional": bidirectional,
+        }
+        for argument, flag in flags.items():
             if not isinstance(flag, bool):
                 raise TypeError(f"For '{name}', the '{argument}' must be bool, but got {flag!r}.")
         if not 0 <= dropout < 1:
             raise ValueError(f"For '{name}', the 'dropout' must be in [0, 1), but got {dropout}.")
         self.has_bias, self.batch_first, self.bidirectional = has_bias, batch_first, bidirectional
         self.dropout_op = Dropout(p=float(dropout))
-        ways = ("", "_reverse") if bidirectional else ("",)
-        rows, start = self.gates * hidden_size, Uniform(1 / math.sqrt(hidden_size))
-        wide = hidden_size * len(ways)
-        suffixes = [(f"_l{layer}{way}", layer) for layer in range(num_layers) for way in ways]
+        directions = ("", "_reverse") if bidirectional else ("",)
+        rows, init = self.gates * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        layers = [(layer, way) for layer in range(num_layers) for way in directions]
+        outputs = hidden_size * len(directions)
 
-        def made(kind: str, shape: Any) -> ParameterTuple:
+        def parameters(kind: str, shape: Callable[[int], tuple[int, ...]]) -> ParameterTuple:
             return ParameterTuple(
-                [
-                    Parameter(initializer(start, shape(layer), dtype), f"{kind}{suffix}")
-                    for suffix, layer in suffixes
-                ]
+                Parameter(initializer(init, shape(layer), dtype), f"{kind}_l{layer}{way}")
+                for layer, way in layers
             )
 
-        self.w_ih_list = made("weight_ih", lambda layer: (rows, wide if layer else input_size))
-        self.w_hh_list = made("weight_hh", lambda layer: (rows, hidden_size))
-        self.b_ih_list = self.b_hh_list = (None,) * len(suffixes)
+        self.w_ih_list = parameters(
+            "weight_ih", lambda layer: (rows, outputs if layer else input_size)
+        )
+        self.w_hh_list = parameters("weight_hh", lambda _: (rows, hidden_size))
+        self.b_ih_list = self.b_hh_list = (None,) * len(layers)
         if has_bias:
-            self.b_ih_list = made("bias_ih", lambda layer: (rows,))
-            self.b_hh_list = made("bias_hh", lambda layer: (rows,))
+            self.b_ih_list = parameters("bias_ih", lambda _: (rows,))
+            self.b_hh_list = parameters("bias_hh", lambda _: (rows,))
 
     def walk(self, step: Any, x: Any, state: Any, weights: Any, seq_length: Any) -> Any:
-        """One way of one layer: outputs (L, N, hidden), and the state at the end."""
+        """Runs a layer in one direction: outputs (L, N, hidden), and the final state."""
         w_ih, w_hh, b_ih, b_hh = weights
         x = ops.dense(x, w_ih, b_ih)
         outputs = []
@@ -92,7 +94,7 @@ class _Recurrent(Cell):
         return ops.stack(outputs), state
 
     def layers(self, step: Any, x: Any, states: Any, seq_length: Any) -> Any:
-        """All layers: outputs (N, L, ...) or (L, N, ...), and the states at the end."""
+        """Runs all layers: outputs (N, L, ...) or (L, N, ...), and the final states."""
         for state in states:
             if state.shape[0] != len(self.w_ih_list):
                 raise ValueError(
@@ -124,21 +126,21 @@ class _Recurrent(Cell):
         return x, tuple(ops.stack(list(parts)) for parts in zip(*ends))
 
     def zeros(self, x: Any) -> Any:
-        """A state to begin with."""
+        """Returns an initial state of zeros."""
         batch = x.shape[0] if self.batch_first else x.shape[1]
         count = self.num_layers * (2 if self.bidirectional else 1)
         return ops.zeros((count, batch, self.hidden_size), x.dtype)
 
 
 def turned_round(x: Any, seq_length: Any) -> Any:
-    """Sequences (L, N, C) back to front, of each the steps that count."""
+    """Reverses sequences (L, N, C), each within its length."""
     if seq_length is None:
         return ops.flip(x, (0,))
     return ops.reverse_sequence(x, seq_length, 0, 1)
 
 
 class RNN(_Recurrent):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu."""
+    """Elman network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu for tanh."""
 
     def __init__(
         self,
@@ -176,7 +178,7 @@ class RNN(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Gates r, z, n: n = tanh(x_n + r * h_n); h' = n + z * (h - n)."""
+    """Gated recurrent units: n = tanh(x_n + r * h_n); h' = n + z * (h - n), with gates r, z, n."""
 
     gates = 3
 
@@ -187,7 +189,10 @@ class GRU(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Gates i, f, g, o: c' = f * c + i * g; h' = o * tanh(c'). Its state is a pair (h, c)."""
+    """Long short-term memory: c' = f * c + i * g; h' = o * tanh(c'), with gates i, f, g, o.
+
+    Its state is a pair (h, c).
+    """
 
     gates = 4
 

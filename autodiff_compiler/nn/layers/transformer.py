@@ -1,4 +1,4 @@
-"""Transformers of encoder and decoder layers, as "Attention is all you need" has them.
+"""Transformers of encoder and decoder layers, after "Attention is all you need".
 
 Inputs are (L, N, E), with ``batch_first`` (N, L, E), or without N. Masks are those of
 ``MultiheadAttention``.
@@ -24,10 +24,10 @@ _ACTIVATIONS = {"relu": ops.relu, "gelu": ops.gelu}
 
 
 class _Layer(Cell):
-    """What both layers have: self-attention, and two products with an activation between."""
+    """Base of encoder and decoder layers: self-attention and a feed-forward network."""
 
-    #: Whether it also attends to the encoder's output.
-    crossed = False
+    #: True if the layer also attends to the encoder's output.
+    has_cross_attention = False
 
     def __init__(
         self,
@@ -42,44 +42,41 @@ class _Layer(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        known = isinstance(activation, (ReLU, GELU)) or activation in (
-            *_ACTIVATIONS,
-            *_ACTIVATIONS.values(),
-        )
-        if not known:
+        accepted = (*_ACTIVATIONS, *_ACTIVATIONS.values())
+        if not isinstance(activation, (ReLU, GELU)) and activation not in accepted:
             raise ValueError(
                 f"For '{type(self).__name__}', the 'activation' must be 'relu', 'gelu', ops.relu, "
                 f"ops.gelu, nn.ReLU() or nn.GELU(), but got {activation!r}."
             )
         options: dict[str, Any] = {"dropout": dropout, "batch_first": batch_first, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, **options)
-        if self.crossed:
+        if self.has_cross_attention:
             self.multihead_attn = MultiheadAttention(d_model, nhead, **options)
         self.dense1 = Dense(d_model, dim_feedforward, dtype=dtype)
         self.dropout = Dropout(p=dropout)
         self.dense2 = Dense(dim_feedforward, d_model, dtype=dtype)
         self.norm_first = norm_first
-        parts = range(1, 4 if self.crossed else 3)
-        for part in parts:
+        blocks = range(1, 4 if self.has_cross_attention else 3)
+        for block in blocks:
             norm = LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
-            setattr(self, f"norm{part}", norm)
-        for part in parts:
-            setattr(self, f"dropout{part}", Dropout(p=dropout))
-        named = isinstance(activation, str)
-        self.activation = _ACTIVATIONS[activation] if named else activation
+            setattr(self, f"norm{block}", norm)
+        for block in blocks:
+            setattr(self, f"dropout{block}", Dropout(p=dropout))
+        by_name = isinstance(activation, str)
+        self.activation = _ACTIVATIONS[activation] if by_name else activation
 
     def attend(self, x: Any, mask: Any, padding: Any) -> Any:
-        """What x sees in itself."""
+        """Self-attention of x, with dropout."""
         out = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False)
         return self.dropout1(out[0])
 
     def feed(self, x: Any) -> Any:
-        """Each place by itself."""
+        """Feed-forward network, at each position by itself."""
         return self.dense2(self.dropout(self.activation(self.dense1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and feed-forward, each added to its input and normalized."""
+    """Encoder layer: self-attention and feed-forward, each added to its input and normalized."""
 
     def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
         x = src
@@ -91,12 +88,12 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, and feed-forward."""
+    """Decoder layer: self-attention, attention to the encoder's output, and feed-forward."""
 
-    crossed = True
+    has_cross_attention = True
 
     def attend_to(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
-        """What x sees in the encoder's output."""
+        """Attention of x to the encoder's output, with dropout."""
         out = self.multihead_attn(
             x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False
         )
@@ -122,7 +119,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Cell):
-    """Copies of an encoder layer, one after the other, and perhaps a norm at the end."""
+    """Stack of copies of an encoder layer, with an optional norm at the end."""
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None):
         super().__init__()
@@ -137,7 +134,7 @@ class TransformerEncoder(Cell):
 
 
 class TransformerDecoder(Cell):
-    """Copies of a decoder layer, one after the other, and perhaps a norm at the end."""
+    """Stack of copies of a decoder layer, with an optional norm at the end."""
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Cell | None = None):
         super().__init__()
@@ -167,7 +164,7 @@ class TransformerDecoder(Cell):
 
 
 class Transformer(Cell):
-    """Encoder and decoder: ``transformer(src, tgt)``. Matrices start by Glorot's rule."""
+    """Encoder and decoder: ``transformer(src, tgt)``. Matrices have Xavier initial values."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: sequences against shorter ones, not aligned."""
+"""Connectionist temporal classification: a loss of sequences and shorter, unaligned targets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from autodiff_compiler.nn.training.losses import LossBase
 
 
 class CTCLoss(LossBase):
-    """-log of the chance that a sequence, its repetitions and blanks taken out, is the target.
+    """CTC loss: -log of the probability of the target, summed over all alignments.
 
-    log_probs (T, N, C) are logarithms of probabilities; targets (N, S) without blanks; of each
-    sample ``input_lengths`` steps and ``target_lengths`` labels count. The mean is of what is
-    divided by the lengths of the targets. ``zero_infinity`` makes impossible targets cost nothing.
+    An alignment becomes the target when its repetitions and then its blanks are removed.
+    log_probs (T, N, C) are logarithms of probabilities; targets (N, S) have no blanks. A sample
+    has ``input_lengths`` steps and ``target_lengths`` labels. The reduction 'mean' first divides
+    each loss by the length of its target. ``zero_infinity`` sets the loss of impossible targets
+    to 0.
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
@@ -29,41 +31,45 @@ class CTCLoss(LossBase):
             log_probs, targets = ops.expand_dims(log_probs, 1), ops.reshape(targets, (1, -1))
         input_lengths = ops.reshape(input_lengths, (-1, 1))
         target_lengths = ops.reshape(target_lengths, (-1, 1))
-        loss = _ctc(log_probs, targets, input_lengths, target_lengths, self.blank)
+        loss = _negative_log_likelihood(
+            log_probs, targets, input_lengths, target_lengths, self.blank
+        )
         if self.zero_infinity:
-            loss = ops.where(loss > -_NEVER / 2, 0.0, loss)
+            loss = ops.where(loss > -_LOG_ZERO / 2, 0.0, loss)
         if self.reduction == "mean":
             loss = loss / ops.maximum(target_lengths[:, 0], 1)
         return self.get_loss(loss) if batched or self.reduction != "none" else loss[0]
 
 
-#: The logarithm of the chance of what cannot be: finite, so that it has a gradient.
-_NEVER = -1e30
+#: Stands for log(0). It is finite, so that the loss of an impossible target has a gradient.
+_LOG_ZERO = -1e30
 
 
-def _ctc(log_probs: Any, targets: Any, steps: Any, lengths: Any, blank: int) -> Any:
-    """-log of the chance of each target, by the sum over all alignments, step by step.
+def _negative_log_likelihood(
+    log_probs: Any, targets: Any, steps: Any, lengths: Any, blank: int
+) -> Any:
+    """Computes -log p(target) of each sample by the forward algorithm.
 
-    A state is a label or a blank before, between or after labels. It is reached from itself, from
-    the state before, and from the last label if that is another one.
+    A state is a label, or a blank before, between or after labels. It is reached from itself,
+    from the state before, and from the label before if that differs.
     """
     count = 2 * targets.shape[1] + 1
     labels = ops.full((targets.shape[0], count), blank, dtype=targets.dtype)
     labels[:, 1::2] = targets
-    never = ops.full((targets.shape[0], 2), _NEVER, dtype=log_probs.dtype)
+    never = ops.full((targets.shape[0], 2), _LOG_ZERO, dtype=log_probs.dtype)
     differs = ops.logical_and(labels[:, 2:] != labels[:, :-2], labels[:, 2:] != blank)
     chance = ops.gather_elements(log_probs[0], 1, labels)
     first = ops.arange(count) < 2
-    state = ops.where(first, chance, _NEVER)
+    state = ops.where(first, chance, _LOG_ZERO)
     for step in range(1, log_probs.shape[0]):
         before = ops.concat((never[:, :1], state[:, :-1]), 1)
-        skipped = ops.concat((never, ops.where(differs, state[:, :-2], _NEVER)), 1)
+        skipped = ops.concat((never, ops.where(differs, state[:, :-2], _LOG_ZERO)), 1)
         reached = ops.logaddexp(ops.logaddexp(state, before), skipped)
         reached = reached + ops.gather_elements(log_probs[step], 1, labels)
         state = ops.where(step < steps, reached, state)
     last = ops.gather_elements(state, 1, 2 * lengths)
     label = ops.gather_elements(state, 1, ops.maximum(2 * lengths - 1, 0))
-    return -ops.logaddexp(last, ops.where(lengths > 0, label, _NEVER))[:, 0]
+    return -ops.logaddexp(last, ops.where(lengths > 0, label, _LOG_ZERO))[:, 0]
 
 
 __all__ = ["CTCLoss"]

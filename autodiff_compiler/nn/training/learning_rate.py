@@ -1,4 +1,4 @@
-"""Learning rates by the number of the step: Cells for optimizers, and lists made beforehand."""
+"""Learning rate schedules: Cells that optimizers call, and lists computed beforehand."""
 
 from __future__ import annotations
 
@@ -12,28 +12,32 @@ from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.nn.layers.basic import positive
 
 
-def _above_zero(layer: str, **values: float) -> None:
+def _check_positive(layer: str, **values: float) -> None:
+    """Raises ValueError unless all values are numbers > 0."""
     for name, value in values.items():
         if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
             raise ValueError(f"For '{layer}', the '{name}' must be a float > 0, but got {value!r}.")
 
 
 class LearningRateSchedule(Cell):
-    """What an optimizer takes as its learning rate: ``construct(global_step)`` gives it."""
+    """Base of schedules: ``construct(global_step)`` returns the learning rate of a step."""
 
     def construct(self, global_step: Any) -> Any:
-        """The learning rate of a step; a subclass defines it."""
+        """Returns the learning rate of a step; a subclass defines it."""
         raise NotImplementedError
 
 
 class ExponentialDecayLR(LearningRateSchedule):
-    """learning_rate * decay_rate ** (step / decay_steps), in whole steps if ``is_stair``."""
+    """Exponential decay: learning_rate * decay_rate ** (step / decay_steps).
+
+    With ``is_stair`` the exponent is rounded down.
+    """
 
     def __init__(
         self, learning_rate: float, decay_rate: float, decay_steps: int, is_stair: bool = False
     ):
         super().__init__()
-        _above_zero("ExponentialDecayLR", learning_rate=learning_rate, decay_rate=decay_rate)
+        _check_positive("ExponentialDecayLR", learning_rate=learning_rate, decay_rate=decay_rate)
         self.decay_steps = positive(decay_steps, "decay_steps", "ExponentialDecayLR")
         self.learning_rate, self.decay_rate, self.is_stair = learning_rate, decay_rate, is_stair
 
@@ -45,7 +49,7 @@ class ExponentialDecayLR(LearningRateSchedule):
 
 
 class CosineDecayLR(LearningRateSchedule):
-    """From max_lr down half a wave to min_lr, which stays after ``decay_steps``."""
+    """Cosine decay: half a period from ``max_lr`` down to ``min_lr`` in ``decay_steps`` steps."""
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int):
         super().__init__()
@@ -63,9 +67,10 @@ class CosineDecayLR(LearningRateSchedule):
 
 
 class PolynomialDecayLR(LearningRateSchedule):
-    """From learning_rate to end_learning_rate by (1 - step / decay_steps) ** power.
+    """Polynomial decay to ``end_learning_rate`` by (1 - step / decay_steps) ** power.
 
-    With ``update_decay_steps`` the decay begins anew whenever it has ended, as much longer.
+    With ``update_decay_steps``, the least multiple of ``decay_steps`` that is not below the step
+    stands for it.
     """
 
     def __init__(
@@ -77,7 +82,7 @@ class PolynomialDecayLR(LearningRateSchedule):
         update_decay_steps: bool = False,
     ):
         super().__init__()
-        _above_zero("PolynomialDecayLR", learning_rate=learning_rate, power=power)
+        _check_positive("PolynomialDecayLR", learning_rate=learning_rate, power=power)
         if not 0 <= end_learning_rate < learning_rate:
             raise ValueError(
                 "For 'PolynomialDecayLR', 0 <= end_learning_rate < learning_rate is needed, but "
@@ -88,16 +93,17 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.update_decay_steps = update_decay_steps
 
     def construct(self, global_step: Any) -> Tensor:
-        step, whole = ops.cast(global_step, mstype.float32), float(self.decay_steps)
+        step = ops.cast(global_step, mstype.float32)
+        decay_steps: Tensor | float = float(self.decay_steps)
         if self.update_decay_steps:
-            whole = whole * ops.maximum(ops.ceil(step / whole), 1.0)  # type: ignore[assignment]
+            decay_steps = decay_steps * ops.maximum(ops.ceil(step / decay_steps), 1.0)
         else:
-            step = ops.minimum(step, whole)
-        return (self.start - self.end) * (1.0 - step / whole) ** self.power + self.end
+            step = ops.minimum(step, decay_steps)
+        return (self.start - self.end) * (1.0 - step / decay_steps) ** self.power + self.end
 
 
 class WarmUpLR(LearningRateSchedule):
-    """learning_rate * min(step, warmup_steps) / warmup_steps."""
+    """Linear warm-up: learning_rate * min(step, warmup_steps) / warmup_steps."""
 
     def __init__(self, learning_rate: float, warmup_steps: int):
         super().__init__()
@@ -117,7 +123,7 @@ class WarmUpLR(LearningRateSchedule):
 
 
 def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[float]:
-    """learning_rates[k] up to, and without, step milestone[k].
+    """Returns the learning rate of each step: learning_rates[k] before step milestone[k].
 
     >>> piecewise_constant_lr([2, 3], [0.1, 0.05])
     [0.1, 0.1, 0.05]
@@ -143,12 +149,12 @@ def exponential_decay_lr(
     decay_epoch: int,
     is_stair: bool = False,
 ) -> list[float]:
-    """learning_rate * decay_rate ** (epoch / decay_epoch), of each step.
+    """Returns learning_rate * decay_rate ** (epoch / decay_epoch) for each step.
 
     >>> exponential_decay_lr(0.5, 0.5, 4, 2, 1)
     [0.5, 0.5, 0.25, 0.25]
     """
-    _above_zero("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
+    _check_positive("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
     rates = []
     for step in range(positive(total_step, "total_step", "exponential_decay_lr")):
         power = (step // step_per_epoch) / decay_epoch
@@ -159,7 +165,7 @@ def exponential_decay_lr(
 def cosine_decay_lr(
     min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int
 ) -> list[float]:
-    """Half a wave from max_lr down to min_lr over ``decay_epoch`` epochs, of each step.
+    """Returns a cosine decay from max_lr to min_lr over ``decay_epoch`` epochs, for each step.
 
     >>> cosine_decay_lr(0.0, 1.0, 3, 1, 2)
     [1.0, 0.5, 0.0]

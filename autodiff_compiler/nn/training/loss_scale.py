@@ -1,7 +1,7 @@
-"""Training with a scaled loss: small gradients do not vanish, and large ones are not taken.
+"""Training with a scaled loss, so that small gradients of low precision do not underflow.
 
-Backward starts at the scale instead of at one, and its gradients are divided by the scale. A step
-whose gradients are not all finite is left out, and an update Cell chooses the next scale.
+The loss is multiplied by the scale, and the gradients are divided by it. The optimizer skips a
+step whose gradients are not all finite, and an update Cell chooses the next scale.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from autodiff_compiler.ops.transforms.gradient import GradientFunction
 
 
 class FixedLossScaleUpdateCell(Cell):
-    """Leaves the loss scale as it is: ``update(loss_scale, overflow)`` returns ``overflow``."""
+    """Update Cell of a constant scale: ``update(loss_scale, overflow)`` returns ``overflow``."""
 
     def __init__(self, loss_scale_value: float):
         super().__init__()
         self.loss_scale_value = loss_scale_value
 
     def get_loss_scale(self) -> float:
-        """The scale to begin with."""
+        """Returns the initial scale."""
         return self.loss_scale_value
 
     def construct(self, _: Any, overflow: Any) -> Any:
@@ -33,11 +33,11 @@ class FixedLossScaleUpdateCell(Cell):
 
 
 class DynamicLossScaleUpdateCell(Cell):
-    """Divides the loss scale by ``scale_factor`` at an overflow, and multiplies it by that after
-    ``scale_window`` steps without one; it never falls below 1.
+    """Update Cell of a dynamic scale: ``update(loss_scale, overflow)`` returns ``overflow``.
 
-    ``update(loss_scale, overflow)`` takes the scale as a Parameter, to which it assigns, and a
-    bool Tensor of shape ``()``, which it returns.
+    An overflow divides the scale by ``scale_factor``, down to 1 at least. ``scale_window`` steps
+    without one multiply it by ``scale_factor``. ``loss_scale`` is a Parameter, to which the Cell
+    assigns; ``overflow`` is a bool Tensor of shape ``()``.
     """
 
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int):
@@ -51,11 +51,11 @@ class DynamicLossScaleUpdateCell(Cell):
         )
 
     def get_loss_scale(self) -> float:
-        """The scale to begin with."""
+        """Returns the initial scale."""
         return self.loss_scale_value
 
     def next_scale(self, loss_scale: Any, overflow: Any) -> Any:
-        """The scale after a step; the step counts from here on as done."""
+        """Returns the scale after a step, and counts the step."""
         window_is_full = self.cur_iter - self.last_overflow_iter >= self.scale_window
         smaller = ops.maximum(loss_scale / self.scale_factor, 1.0)
         larger = ops.select(window_is_full, loss_scale * self.scale_factor, loss_scale)
@@ -71,13 +71,14 @@ class DynamicLossScaleUpdateCell(Cell):
 
 
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
-    """One step of training with a scaled loss: ``step(*inputs)`` is (loss, overflow, scale).
+    """A training step with a scaled loss: ``step(*inputs)`` returns (loss, overflow, scale).
 
-    The loss is not scaled; ``overflow``, a bool Tensor of shape ``()``, tells whether a gradient
-    was infinite or NaN, in which case the optimizer did not run; the scale is the one after the
-    step. ``scale_sense`` is an update Cell, asked for its ``get_loss_scale()`` and called with the
-    scale and the overflow, or a Tensor of shape ``()`` or ``(1,)`` (else a ValueError), the scale
-    until ``set_sense_scale``. Anything else is a TypeError.
+    The loss is the unscaled one, and the scale is the one after the step. ``overflow`` is a bool
+    Tensor of shape ``()``, True if a gradient was infinite or NaN; then the optimizer did not run.
+
+    ``scale_sense`` is either an update Cell, whose ``get_loss_scale()`` is the first scale, or the
+    scale itself, a Tensor of shape ``()`` or ``(1,)``. Another shape is a ValueError, anything
+    else a TypeError.
     """
 
     def __init__(self, network: Any, optimizer: Any, scale_sense: Any):
@@ -102,17 +103,17 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         )
 
     def scaled_loss(self, *inputs: Any) -> Any:
-        """The loss times the scale, which is differentiated, and the loss."""
+        """Returns the loss times the scale, which is differentiated, and the loss."""
         loss = self.network(*inputs)
         return loss * ops.cast(ops.reshape(self.scale_sense, ()), loss.dtype), loss
 
     def scaled(self, gradients: Any) -> Any:
-        """The gradients of the scaled loss divided by the scale."""
+        """Divides the gradients of the scaled loss by the scale."""
         factor = ops.reciprocal(ops.reshape(self.scale_sense, ()))
         return tuple(gradient * ops.cast(factor, gradient.dtype) for gradient in gradients)
 
     def set_sense_scale(self, sens: Tensor) -> None:
-        """Gives the scale a new value, a Tensor; anything else is a TypeError."""
+        """Sets the scale to a Tensor; anything else is a TypeError."""
         if not isinstance(sens, Tensor):
             raise TypeError(
                 "For 'TrainOneStepWithLossScaleCell', the type of 'sens' must be Tensor, but got "
@@ -121,16 +122,16 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.scale_sense.set_data(sens)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> Any:
-        """(status, compute_input) for ``get_overflow_status``: there is no flag to be cleared."""
+        """Returns (status, compute_input) for ``get_overflow_status``. No flag is cleared."""
         return ops.zeros((8,), mstype.int32), compute_input
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Any:
-        """Whether one of the gradients in ``compute_output`` has an element that is not finite."""
+        """True if a gradient in ``compute_output`` has an element that is not finite."""
         finite = [ops.isfinite(gradient).all() for gradient in compute_output]
         return ops.logical_not(ops.stack(finite).all())
 
     def process_loss_scale(self, overflow: Any) -> Any:
-        """Lets the update Cell choose the next scale; returns ``overflow``."""
+        """Updates the scale by the update Cell, and returns ``overflow``."""
         manager = self.loss_scaling_manager
         if manager is None:
             return overflow
@@ -146,10 +147,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
 
 class GradAccumulationCell(Cell):
-    """The sum of a network's outputs for ``micro_size`` equal parts of the batch, one by one.
+    """Sum of a network's outputs over ``micro_size`` micro-batches of equal size.
 
-    Each input is cut along its first axis, whose length must be a multiple of ``micro_size``,
-    else it is a ValueError.
+    Each input is split along its first axis. A length that is no multiple of ``micro_size`` is a
+    ValueError.
     """
 
     def __init__(self, network: Any, micro_size: int):

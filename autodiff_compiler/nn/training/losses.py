@@ -1,4 +1,4 @@
-"""Loss layers: the functions of ``ops/neural/losses.py`` with their settings."""
+"""Loss layers: the functions of ``ops/neural/losses.py`` with their settings stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autodiff_compiler.ops.neural.losses import reduced
 
 
 class LossBase(Cell):
-    """What losses share: how elements are taken together, 'mean', 'sum' or 'none'."""
+    """Base of losses: the reduction of their elements, 'mean', 'sum' or 'none'."""
 
     def __init__(self, reduction: str = "mean"):
         super().__init__()
@@ -24,16 +24,16 @@ class LossBase(Cell):
         self.reduction = reduction
 
     def get_axis(self, x: Any) -> tuple[int, ...]:
-        """All axes of x."""
+        """Returns all axes of x."""
         return tuple(range(x.ndim))
 
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
-        """The elements of x times weights, taken together."""
+        """Reduces the elements of x times weights."""
         return reduced(x * weights, self.reduction)
 
 
 class BCELoss(LossBase):
-    """-(labels log(logits) + (1 - labels) log(1 - logits)) of probabilities."""
+    """Binary cross entropy of probabilities: -(y log(p) + (1 - y) log(1 - p))."""
 
     def __init__(self, weight: Any = None, reduction: str = "mean"):
         super().__init__(reduction)
@@ -44,7 +44,7 @@ class BCELoss(LossBase):
 
 
 class BCEWithLogitsLoss(LossBase):
-    """The binary cross entropy of sigmoid(logits)."""
+    """Binary cross entropy of sigmoid(logits)."""
 
     def __init__(self, reduction: str = "mean", weight: Any = None, pos_weight: Any = None):
         super().__init__(reduction)
@@ -57,7 +57,7 @@ class BCEWithLogitsLoss(LossBase):
 
 
 class CosineEmbeddingLoss(LossBase):
-    """1 - cos(x1, x2) for target 1, for -1 what the cosine is above margin."""
+    """Cosine loss: 1 - cos(x1, x2) for label 1, max(0, cos(x1, x2) - margin) for label -1."""
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
@@ -67,8 +67,8 @@ class CosineEmbeddingLoss(LossBase):
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
 
 
-class _OfClasses(LossBase):
-    """A loss of classes, each with a weight; ``ignore_index`` is the label of no class."""
+class _ClassLoss(LossBase):
+    """Base of losses over classes, each with a weight. Labels ``ignore_index`` are left out."""
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class _OfClasses(LossBase):
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
 
-class CrossEntropyLoss(_OfClasses):
-    """The cross entropy of softmax(logits) with classes, or with their probabilities."""
+class CrossEntropyLoss(_ClassLoss):
+    """Cross entropy of softmax(logits) and labels: class indices, or probabilities."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.cross_entropy(
@@ -91,7 +91,7 @@ class CrossEntropyLoss(_OfClasses):
 
 
 class DiceLoss(LossBase):
-    """1 - 2 sum(logits * label) / (sum(logits ** 2) + sum(label ** 2) + smooth)."""
+    """Dice loss: 1 - 2 sum(logits * label) / (sum(logits ** 2) + sum(label ** 2) + smooth)."""
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
@@ -106,9 +106,9 @@ class DiceLoss(LossBase):
 
 
 class FocalLoss(LossBase):
-    """-weight * (1 - p) ** gamma * log(p), where p is the softmax of logits at a label.
+    """Focal loss: -weight * (1 - p) ** gamma * log(p), for p the softmax of logits at the label.
 
-    Labels (N, 1, *) are classes, labels of the shape of logits (N, C, *) their shares.
+    Labels (N, 1, *) are class indices; labels (N, C, *), as the logits, are probabilities.
     """
 
     def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean"):
@@ -138,7 +138,7 @@ class FocalLoss(LossBase):
 
 
 class GaussianNLLLoss(LossBase):
-    """The negative log-likelihood of normal distributions of variances ``var``."""
+    """Negative log-likelihood of normal distributions with variances ``var``."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(reduction)
@@ -149,7 +149,7 @@ class GaussianNLLLoss(LossBase):
 
 
 class HingeEmbeddingLoss(LossBase):
-    """logits for target 1, for -1 what they are below margin."""
+    """Hinge embedding loss: x for label 1, max(0, margin - x) for label -1."""
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
@@ -160,7 +160,7 @@ class HingeEmbeddingLoss(LossBase):
 
 
 class HuberLoss(LossBase):
-    """Half the square up to delta, then linear."""
+    """Huber loss: half the square of the error up to ``delta``, linear beyond."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction)
@@ -171,35 +171,35 @@ class HuberLoss(LossBase):
 
 
 class KLDivLoss(LossBase):
-    """labels * (log(labels) - logits)."""
+    """Kullback-Leibler divergence: labels * (log(labels) - logits), for logits = log(p)."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.kl_div(logits, labels, self.reduction)
 
 
 class L1Loss(LossBase):
-    """abs(logits - labels)."""
+    """Absolute error: abs(logits - labels)."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.l1_loss(logits, labels, self.reduction)
 
 
 class MAELoss(LossBase):
-    """As ``L1Loss``."""
+    """Mean absolute error, another name of ``L1Loss``."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.l1_loss(logits, labels, self.reduction)
 
 
 class MSELoss(LossBase):
-    """(logits - labels) ** 2."""
+    """Squared error: (logits - labels) ** 2."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.mse_loss(logits, labels, self.reduction)
 
 
 class MarginRankingLoss(LossBase):
-    """max(0, margin - target * (input1 - input2))."""
+    """Margin ranking loss: max(0, margin - target * (input1 - input2))."""
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
@@ -210,7 +210,7 @@ class MarginRankingLoss(LossBase):
 
 
 class MultiLabelSoftMarginLoss(LossBase):
-    """The mean over classes of the binary cross entropies of sigmoid(x)."""
+    """Multi-label loss: the mean over classes of the binary cross entropy of sigmoid(x)."""
 
     def __init__(self, weight: Any = None, reduction: str = "mean"):
         super().__init__(reduction)
@@ -221,7 +221,10 @@ class MultiLabelSoftMarginLoss(LossBase):
 
 
 class MultiMarginLoss(LossBase):
-    """The mean over classes j != target of max(0, margin - x[target] + x[j]) ** p."""
+    """Multi-class hinge loss: the mean over j of max(0, margin - x[target] + x[j]) ** p.
+
+    The class j = target counts as 0.
+    """
 
     def __init__(
         self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None
@@ -235,17 +238,17 @@ class MultiMarginLoss(LossBase):
 
 
 class MultilabelMarginLoss(LossBase):
-    """The mean over classes, i wanted and j not, of max(0, 1 - x[i] + x[j]).
+    """Multi-label hinge loss: the sum of max(0, 1 - x[i] + x[j]) over the number of classes.
 
-    A row of targets holds the wanted classes, up to the first -1.
+    i is in the target and j is not. A row of targets holds its classes, up to the first -1.
     """
 
     def construct(self, x: Any, target: Any) -> Tensor:
         return ops.multilabel_margin_loss(x, target, self.reduction)
 
 
-class NLLLoss(_OfClasses):
-    """-logits[labels], where ``logits`` are logarithms of probabilities."""
+class NLLLoss(_ClassLoss):
+    """Negative log-likelihood: -logits[labels], for logits = log(p)."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.nll_loss(
@@ -254,7 +257,7 @@ class NLLLoss(_OfClasses):
 
 
 class PoissonNLLLoss(LossBase):
-    """exp(input) - target * input, or input - target * log(input + eps) without ``log_input``.
+    """Poisson loss: exp(x) - target * x, or x - target * log(x + eps) without ``log_input``.
 
     ``full`` adds Stirling's formula for log(target!) where the target is above 1.
     """
@@ -282,7 +285,7 @@ class PoissonNLLLoss(LossBase):
 
 
 class SmoothL1Loss(LossBase):
-    """d ** 2 / (2 beta) where d = abs(logits - labels) < beta, else d - beta / 2."""
+    """Smooth L1 loss: d ** 2 / (2 beta) if d < beta, else d - beta / 2, d = |logits - labels|."""
 
     def __init__(self, beta: float = 1.0, reduction: str = "none"):
         super().__init__(reduction)
@@ -293,14 +296,14 @@ class SmoothL1Loss(LossBase):
 
 
 class SoftMarginLoss(LossBase):
-    """log(1 + exp(-labels * logits))."""
+    """Logistic loss of labels 1 and -1: log(1 + exp(-labels * logits))."""
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.soft_margin_loss(logits, labels, self.reduction)
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):
-    """The cross entropy of each row with probabilities, or with classes if ``sparse``."""
+    """Cross entropy of softmax(logits) and probabilities, or class indices if ``sparse``."""
 
     def __init__(self, sparse: bool = False, reduction: str = "none"):
         super().__init__(reduction)
@@ -311,7 +314,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
 
 class TripletMarginLoss(LossBase):
-    """max(0, margin + |x - positive| - |x - negative|), p-norms of the last axis."""
+    """Triplet loss: max(0, margin + |x - positive| - |x - negative|), with p-norms."""
 
     def __init__(
         self,
@@ -332,7 +335,7 @@ class TripletMarginLoss(LossBase):
 
 
 class RMSELoss(LossBase):
-    """The square root of the mean of (logits - label) ** 2."""
+    """Root of the mean squared error."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The optimizers. p is a parameter, g its gradient, lr the learning rate of the step."""
+"""Optimizers. p is a parameter, g its gradient, lr the learning rate of the step."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ def _number(value: float, name: str | None = None) -> Any:
 
 
 def _check(layer: str, bounds: str, **values: float) -> None:
-    """Refuses numbers outside of '[0, inf)', '(0, 1)' or '(0, inf)'."""
+    """Raises ValueError for a number outside of '[0, inf)', '(0, 1)' or '(0, inf)'."""
     for name, value in values.items():
-        right = isinstance(value, (int, float)) and not isinstance(value, bool)
-        low = right and (value >= 0 if bounds[0] == "[" else value > 0)
-        if not low or (bounds.endswith("1)") and value >= 1):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        is_above = is_number and (value >= 0 if bounds[0] == "[" else value > 0)
+        if not is_above or (bounds.endswith("1)") and value >= 1):
             raise ValueError(f"For '{layer}', the '{name}' must be in {bounds}, but got {value!r}.")
 
 
 class _Compiled(Optimizer):
-    """An optimizer whose calls run compiled in every mode: one text for each shape."""
+    """Base of optimizers whose calls run compiled in every mode."""
 
     _compiled_forward = True
 
 
 class SGD(_Compiled):
-    """a = momentum * a + (1 - dampening) * g (at first g); p -= lr * a, or by Nesterov."""
+    """Stochastic gradient descent: a = momentum * a + (1 - dampening) * g; p -= lr * a.
+
+    The first step sets a = g. With ``nesterov``, p -= lr * (g + momentum * a).
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class SGD(_Compiled):
 
 
 class Momentum(_Compiled):
-    """m = momentum * m + g; p -= lr * m, or by Nesterov lr * (g + momentum * m)."""
+    """Momentum: m = momentum * m + g; p -= lr * m, by Nesterov p -= lr * (g + momentum * m)."""
 
     def __init__(
         self,
@@ -95,8 +98,10 @@ class Momentum(_Compiled):
 
 
 class Adam(_Compiled):
-    """m, v: running means of g and g * g; p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) +
-    eps). By Nesterov b1 * m + (1 - b1) * g is for m; with ``use_amsgrad`` v never shrinks.
+    """Adam: p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + eps).
+
+    m and v are running means of g and g * g. With ``use_nesterov``, b1 * m + (1 - b1) * g stands
+    for m. With ``use_amsgrad``, the largest v so far stands for v.
     """
 
     def __init__(
@@ -140,7 +145,10 @@ class Adam(_Compiled):
 
 
 class AdamWeightDecay(_Compiled):
-    """m, v: running means of g and g * g; p -= lr * (m / (sqrt(v) + eps) + weight_decay * p)."""
+    """AdamW: p -= lr * (m / (sqrt(v) + eps) + weight_decay * p), without bias correction.
+
+    m and v are running means of g and g * g.
+    """
 
     def __init__(
         self,
@@ -170,9 +178,9 @@ class AdamWeightDecay(_Compiled):
 
 
 class RMSProp(_Compiled):
-    """s: the running mean of g * g; m = momentum * m + lr * g / sqrt(s + epsilon); p -= m.
+    """RMSProp: m = momentum * m + lr * g / sqrt(s + epsilon); p -= m.
 
-    ``centered`` takes the square of the running mean of g from s.
+    s is the running mean of g * g. ``centered`` subtracts the square of the running mean of g.
     """
 
     def __init__(
@@ -213,7 +221,7 @@ class RMSProp(_Compiled):
 
 
 class Adagrad(_Compiled):
-    """a += g * g; p -= lr * g / sqrt(a)."""
+    """Adagrad: a += g * g; p -= lr * g / sqrt(a)."""
 
     def __init__(
         self,
@@ -237,8 +245,9 @@ class Adagrad(_Compiled):
 
 
 class Adadelta(_Compiled):
-    """a: the running mean of g * g, u: that of squared steps; p -= lr * sqrt(u + epsilon) /
-    sqrt(a + epsilon) * g.
+    """Adadelta: p -= lr * sqrt(u + epsilon) / sqrt(a + epsilon) * g.
+
+    a is the running mean of g * g, and u that of the squared steps.
     """
 
     def __init__(
@@ -269,7 +278,10 @@ class Adadelta(_Compiled):
 
 
 class AdaMax(_Compiled):
-    """m: the running mean of g; v = max(b2 * v, abs(g)); p -= lr / (1 - b1^t) * m / (v + eps)."""
+    """AdaMax: p -= lr / (1 - b1^t) * m / (v + eps), with v = max(b2 * v, abs(g)).
+
+    m is the running mean of g.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Cells around a network: with its loss, with its gradients, with a step of training."""
+"""Cells around a network: with its loss, with its gradients, with a training step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autodiff_compiler.ops.transforms.gradient import GradientFunction, GradOper
 
 
 class WithLossCell(Cell):
-    """``loss_fn(backbone(data), label)``."""
+    """A network with its loss: ``loss_fn(backbone(data), label)``."""
 
     def __init__(self, backbone: Any, loss_fn: Any):
         super().__init__(auto_prefix=False)
@@ -21,7 +21,7 @@ class WithLossCell(Cell):
 
     @property
     def backbone_network(self) -> Any:
-        """The network without its loss."""
+        """Returns the network without its loss."""
         return self._backbone
 
     def construct(self, data: Any, label: Any) -> Any:
@@ -29,7 +29,7 @@ class WithLossCell(Cell):
 
 
 class WithEvalCell(Cell):
-    """(loss, outputs, label) of a network."""
+    """A network for evaluation: ``cell(data, label)`` returns (loss, outputs, label)."""
 
     def __init__(self, network: Any, loss_fn: Any, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
@@ -44,7 +44,7 @@ class WithEvalCell(Cell):
 
 
 class ForwardValueAndGrad(Cell):
-    """(value, gradients) of a network, from one run of it.
+    """A network with its gradients: a call returns (value, gradients), from one forward pass.
 
     The gradients are those of ``GradOperation`` with the same flags; with ``sens_param`` the last
     argument is the sensitivity.
@@ -59,11 +59,8 @@ class ForwardValueAndGrad(Cell):
         sens_param: bool = False,
     ):
         super().__init__(auto_prefix=False)
-        for name, flag in (
-            ("get_all", get_all),
-            ("get_by_list", get_by_list),
-            ("sens_param", sens_param),
-        ):
+        flags = {"get_all": get_all, "get_by_list": get_by_list, "sens_param": sens_param}
+        for name, flag in flags.items():
             if not isinstance(flag, bool):
                 raise TypeError(
                     f"For 'ForwardValueAndGrad', the '{name}' must be bool, but got {flag!r}."
@@ -86,9 +83,9 @@ class ForwardValueAndGrad(Cell):
 
 
 class TrainOneStepCell(Cell):
-    """The loss of a network, and one step of its optimizer: ``step(*inputs)``.
+    """A training step: ``step(*inputs)`` runs the optimizer once and returns the loss.
 
-    ``sens`` scales the gradients; with ``return_grad`` they are returned, too, by their names.
+    ``sens`` scales the gradients. With ``return_grad`` the step returns (loss, gradients by name).
     """
 
     def __init__(
@@ -99,7 +96,7 @@ class TrainOneStepCell(Cell):
         self.weights = optimizer.parameters
         self.names = tuple(weight.name for weight in self.weights)
         self.sens = 1.0 if sens is None else float(sens)
-        # For steps of training that a subclass writes.
+        # Subclasses with a training step of their own use these.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
         self.grad_reducer = Identity()
@@ -108,7 +105,7 @@ class TrainOneStepCell(Cell):
         )
 
     def scaled(self, gradients: Any) -> Any:
-        """The gradients of the loss times ``sens``."""
+        """Multiplies the gradients by ``sens``."""
         if self.sens == 1.0:
             return gradients
         return tuple(gradient * self.sens for gradient in gradients)
@@ -123,7 +120,7 @@ class TrainOneStepCell(Cell):
 
 
 class ParameterUpdate(Cell):
-    """Gives a Parameter a new value: ``update(value)`` returns it."""
+    """Assignment to a Parameter: ``update(value)`` returns the new value."""
 
     def __init__(self, param: Parameter):
         super().__init__(auto_prefix=False)
@@ -138,8 +135,10 @@ class ParameterUpdate(Cell):
 
 
 class TimeDistributed(Cell):
-    """A layer of each step along ``time_axis``; with ``reshape_with_axis`` of all at once, the
-    steps taken into that axis."""
+    """A layer applied to each step along ``time_axis``.
+
+    With ``reshape_with_axis`` the steps are merged into that axis, and the layer runs once.
+    """
 
     def __init__(self, layer: Any, time_axis: int, reshape_with_axis: int | None = None):
         super().__init__()

@@ -36,6 +36,37 @@ def step(optimizer: nn.Cell, *gradients: np.ndarray) -> list[np.ndarray]:
     return [parameter.asnumpy() for parameter in optimizer.parameters]
 
 
+def test_groups_share_a_rate_for_each_step() -> None:
+    """Two groups without 'lr' take the steps 0.5 and 0.25 from the same list."""
+    first, second = weights("a", "b")
+    optimizer = nn.SGD([{"params": [first]}, {"params": [second]}], [0.5, 0.25])
+    assert not optimizer.is_group_lr
+    step(optimizer, ONE, ONE)
+    for value in step(optimizer, ONE, ONE):
+        np.testing.assert_allclose(value, 1 - 0.5 - 0.25)
+
+
+def test_groups_share_a_rate_of_zero() -> None:
+    first, second = weights("a", "b")
+    optimizer = nn.SGD([{"params": [first]}, {"params": [second]}], 0.0)
+    assert optimizer.rate_sources[0] is optimizer.rate_sources[1]
+    np.testing.assert_array_equal(step(optimizer, ONE, ONE), [ONE, ONE])
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_order_params_moves_parameters_and_drops_none(position: int) -> None:
+    first, second = weights("a", "b")
+    groups: list[Any] = [{"params": [first]}, {"params": [second]}]
+    groups.insert(position, {"order_params": [second]})
+    assert [p.name for p in nn.SGD(groups, 0.1).parameters] == ["b", "a"]
+
+
+def test_order_params_names_parameters_of_groups() -> None:
+    first, second = weights("a", "b")
+    with pytest.raises(ValueError, match="the parameter b of 'order_params' is in no group"):
+        nn.SGD([{"params": [first]}, {"order_params": [first, second]}], 0.1)
+
+
 def test_nesterov_looks_ahead() -> None:
     """m = 1, then 1.9: p = 1 - 0.1 (1 + 0.9 m)."""
     net = nn.Momentum(weights("w"), 0.1, 0.9, use_nesterov=True)
