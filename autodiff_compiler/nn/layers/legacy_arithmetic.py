@@ -53,7 +53,7 @@ class Norm(_AxisReduction):
 
 
 class OneHot(Cell):
-    """Indices as one-hot vectors along a new axis: ``on_value`` at the index, else ``off_value``."""
+    """Indices as one-hot vectors: ``on_value`` at the index, ``off_value`` elsewhere."""
 
     def __init__(
         self,
