@@ -3,7 +3,7 @@
 copy_escaping_views      copy insertion at function boundaries
 update_lists_in_place    copy elision for lists
 update_arrays_in_place   copy elision for arrays
-resolve_conflicts        cheap ways out where an in-place update would overwrite what is still read
+resolve_conflicts        repairs where an update in place would overwrite a value still read
 preallocate_tapes        turns a list tape into a preallocated array
 assemble_in_place        computes the parts of an array in their slices of it
 carry_in_place           in-place loop carries

@@ -63,7 +63,7 @@ from autodiff_compiler.passes.destinations.operation_calls import (
 )
 from autodiff_compiler.passes.memory.buffer_pool import BufferPool
 from autodiff_compiler.passes.schedule.decompose import ALLOCATIONS
-from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
+from autodiff_compiler.passes.schedule.tile_elementwise import consumed_arrays
 from autodiff_compiler.span import NOWHERE
 
 
@@ -311,7 +311,7 @@ class _BufferAssigner:
         if op is None or op.name != "for" or escapes and not self.donates:
             return None
         loop = Loop(op)
-        arrays = arrays_taken(loop, loop.inits.index(made), self.pool.aliases)
+        arrays = consumed_arrays(loop, loop.inits.index(made), self.pool.aliases)
         for array in arrays:
             location = self.consumable_location(array, arrays, made.type)
             if location is None or self.last_use.get(location) != at:

@@ -1,10 +1,11 @@
-"""Gives every returned array memory of its own.
+"""Copy insertion at function boundaries: every returned array owns its memory.
 
 A returned value may be a view: of an input (``x.T``), of a parameter, of another result (both
-cotangents of ``x + y`` are one array), or a read-only stretched one. A copy is put in wherever that
-may be so; what backward computes afresh is returned as it is. What only the way into a loop makes
-another's is copied before the loop, which then may write over it. The law: no returned array shares
-memory with a parameter or with another returned array, and each may be written to.
+cotangents of ``x + y`` are one array), or a read-only broadcast one. The pass copies wherever that
+is possible, and returns what backward computes afresh as it is. A loop result that shares memory
+only through its initial value is copied before the loop, which may then overwrite it. The law: no
+returned array shares memory with a parameter or with another returned array, and each may be
+written to.
 
 >>> from autodiff_compiler.ir.nodes import Function, Region, Value
 >>> from autodiff_compiler.ir.types import array
@@ -16,6 +17,7 @@ memory with a parameter or with another returned array, and each may be written 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,79 +28,96 @@ from autodiff_compiler.ir.rewrite import Producers, producers
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.operators.lists.runtime_lists import list_own
+from autodiff_compiler.passes.core.traversal import with_inits
 from autodiff_compiler.span import NOWHERE
 
-#: Stands for memory that may be anyone's, or that may not be written to.
+#: The root of memory that another owner may hold, or that may not be written to.
 FOREIGN = object()
 LOOPS = ("for", "while")
 
 
 def copy_escaping_views(function: Function) -> Function:
-    """``function`` with copies of those results that may share memory."""
-    roots = _Roots(function)
-    builder = Builder()
-    taken: set[Any] = set()
-    builder.span, builder.role = function.span, "adjoint" if function.order else "primal"
-    returns = list(function.returns)
-    makers = producers(function.body)
-    entered = _Entered(function, roots)
+    """Copies the results of ``function`` that may share memory."""
+    copies = _CopyInsertion(function)
+    returns = [copies.owned(operand) for operand in function.returns]
+    if not copies.inits.results and all(a is b for a, b in zip(returns, function.returns)):
+        return function
+    ops = (*copies.inits.with_copies(), *copies.builder.ops)
+    return replace(function, body=Region(function.params, ops, tuple(returns)))
 
-    def owned(operand: AnyOperand) -> AnyOperand:
+
+class _CopyInsertion:
+    """Adds the copies of returned values to a builder; ``taken`` are the roots returned so far."""
+
+    def __init__(self, function: Function):
+        self.function, self.roots, self.builder = function, _Roots(function), Builder()
+        self.builder.span = function.span
+        self.builder.role = "adjoint" if function.order else "primal"
+        self.makers = producers(function.body)
+        self.inits = _CopiedInits(function, self.roots)
+        self.taken: set[Any] = set()
+
+    def owned(self, operand: AnyOperand) -> AnyOperand:
+        """Returns ``operand``, or a copy of it if it may share memory."""
         if not isinstance(operand, Value):
             return operand
-        maker = makers.get(operand)
+        maker = self.makers.get(operand)
         if maker is not None and maker.name in ("make_tuple", "make_dict"):
-            items = [owned(item) for item in maker.operands]
-            if all(a is b for a, b in zip(items, maker.operands)):
-                return operand
-            with builder, builder.at(maker.span):
-                made = builder.make(maker.opdef, items, maker.attrs)
-            made.name = operand.name
-            return made
+            return self.owned_container(operand, maker)
         if isinstance(operand.type, ListType):
-            with builder, builder.at(maker.span if maker else function.span):
+            with self.builder, self.builder.at(maker.span if maker else self.function.span):
                 made = list_own(operand)
             made.name, made.has_user_name = operand.name, operand.has_user_name
             return made
-        if not isinstance(operand.type, ArrayType):
+        if isinstance(operand.type, ArrayType) and self.is_shared(operand):
+            return self.copied(operand, maker)
+        return operand
+
+    def owned_container(self, operand: Value, maker: Op) -> Value:
+        items = [self.owned(item) for item in maker.operands]
+        if all(a is b for a, b in zip(items, maker.operands)):
             return operand
-        found = roots.of(operand)
-        inside = entered.roots_of(operand) if FOREIGN in found else None
-        if inside is not None and not inside & taken:
-            entered.copies.append(operand)
-            found = inside
-        shared = FOREIGN in found or found & taken
-        taken.update(found)
-        if not shared:
-            return operand
-        # A copy of what was handed over is about no line of the user's.
+        with self.builder, self.builder.at(maker.span):
+            made = self.builder.make(maker.opdef, items, maker.attrs)
+        made.name = operand.name
+        return made
+
+    def is_shared(self, array: Value) -> bool:
+        """True if ``array`` may share memory with a parameter or with a result before it."""
+        found = self.roots.of(array)
+        without_init = self.inits.roots_without_init(array) if FOREIGN in found else None
+        if without_init is not None and not without_init & self.taken:
+            self.inits.results.append(array)
+            found = without_init
+        shared = FOREIGN in found or not found.isdisjoint(self.taken)
+        self.taken.update(found)
+        return shared
+
+    def copied(self, array: Value, maker: Op | None) -> Value:
+        # The copy of an argument belongs to no line of the user's.
         span = NOWHERE if maker is None or maker.name == "item" else maker.span
-        with builder, builder.at(span):
-            made = copy(operand)
-        if function.role in ("value", "forward"):
-            made.name, made.has_user_name = operand.name, operand.has_user_name
+        with self.builder, self.builder.at(span):
+            made = copy(array)
+        if self.function.role in ("value", "forward"):
+            made.name, made.has_user_name = array.name, array.has_user_name
         else:
             made.name = ""
         return made
 
-    new = [owned(operand) for operand in returns]
-    if all(a is b for a, b in zip(new, returns)) and not entered.copies:
-        return function
-    body = Region(function.params, (*entered.with_copies(), *builder.ops), tuple(new))
-    return replace(function, body=body)
 
-
-class _Entered:
-    """Loops whose results would be their own, were it not for what they are entered with."""
+class _CopiedInits:
+    """The loop ``results`` that own their memory once their initial values are copied."""
 
     def __init__(self, function: Function, roots: _Roots):
         self.ops, self.roots = function.body.ops, roots
-        #: The results of loops that are entered with copies.
-        self.copies: list[Value] = []
+        self.results: list[Value] = []
 
-    def roots_of(self, result: Value) -> set[Any] | None:
-        """The roots of a loop's result but for what the loop is entered with, if that is set and
-        may be copied, and all of them are the function's own."""
+    def roots_without_init(self, result: Value) -> set[Any] | None:
+        """Returns the roots of a loop result without those of its initial value.
+
+        Returns None unless the initial value is surely set, may be copied, and all other roots are
+        the function's own.
+        """
         maker = next((op for op in self.ops if result in op.results), None)
         if maker is None or maker.name not in LOOPS or result not in Loop(maker).carried:
             return None
@@ -113,29 +132,31 @@ class _Entered:
         return None if FOREIGN in found else found | {result}
 
     def with_copies(self) -> list[Op]:
-        """The operations of the function, with the copies."""
+        """Returns the operations of the function with copies before the loops."""
         found: list[Op] = []
         for op in self.ops:
-            for result in [each for each in op.results if each in self.copies]:
+            for result in [each for each in op.results if each in self.results]:
                 loop, builder = Loop(op), Builder()
-                place, operands = loop.carried.index(result), list(op.operands)
+                place = loop.carried.index(result)
                 with builder, builder.at(op.span, op.role):
                     copied = copy(loop.inits[place])
                 copied.name, copied.has_user_name = loop.carry_params[place].name, True
-                operands[len(operands) - len(loop.reads) - loop.carries + place] = copied
                 found += builder.ops
-                op = replace(op, operands=tuple(operands))
+                op = with_inits(op, {place: copied})
             found.append(op)
         return found
 
 
 def owns(function: Function, result: AnyOperand) -> bool:
-    """Whether ``result`` surely lies in memory that ``function`` made, and may be written to."""
+    """True if ``result`` surely lies in memory that ``function`` made and that may be written."""
     return FOREIGN not in _Roots(function).of(result)
 
 
 class _Roots:
-    """Whose memory a value may lie in: values that own theirs, or ``FOREIGN``."""
+    """Alias analysis: the roots of a value are the owners of the memory in which it may lie.
+
+    A root is a value that owns its memory, or ``FOREIGN``.
+    """
 
     def __init__(self, function: Function):
         self.makers: Producers = producers(function.body)
@@ -147,32 +168,34 @@ class _Roots:
                     self.loop_params[param] = (init, after)
 
     def of(self, value: AnyOperand, seen: set[Value] | None = None) -> set[Any]:
-        """The roots of ``value``, but for those of ``seen``, which are told already: ways that part
-        and meet again and again are gone once."""
+        """Returns the roots of ``value`` without those of the values ``seen`` before.
+
+        Paths that part and meet again and again are followed once.
+        """
         seen = set() if seen is None else seen
         if not isinstance(value, Value) or value in seen:
             return set()
         seen.add(value)
         if value in self.loop_params:
-            return self._all(self.loop_params[value], seen)
+            return self.of_all(self.loop_params[value], seen)
         maker = self.makers.get(value)
         if maker is None:
             return {FOREIGN}
         if maker.name == "if":
             place = maker.results.index(value)
-            return self._all([region.yields[place] for region in maker.regions], seen)
+            return self.of_all([region.yields[place] for region in maker.regions], seen)
         if maker.name in LOOPS:
-            place = maker.results.index(value)
-            if place >= len(Loop(maker).inits):
+            loop, place = Loop(maker), maker.results.index(value)
+            if place >= loop.carries:
                 return {FOREIGN}
-            return self._all((Loop(maker).inits[place], Loop(maker).carry_yields[place]), seen)
+            return self.of_all((loop.inits[place], loop.carry_yields[place]), seen)
         if maker.name == "call":
             callee = maker.attrs["callee"]
             inner = _Roots(callee).of(callee.returns[maker.results.index(value)])
             return {FOREIGN} if FOREIGN in inner else {(maker, root) for root in inner}
         if maker.name in ("item", "list_item", "broadcast_to", "undefined"):
             return {FOREIGN}
-        return self._all(maker.viewed, seen) if maker.viewed else {value}
+        return self.of_all(maker.viewed, seen) if maker.viewed else {value}
 
-    def _all(self, values: Any, seen: set[Value]) -> set[Any]:
+    def of_all(self, values: Sequence[AnyOperand], seen: set[Value]) -> set[Any]:
         return set().union(*(self.of(value, seen) for value in values))

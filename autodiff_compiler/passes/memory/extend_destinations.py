@@ -54,7 +54,7 @@ from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
 from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 from autodiff_compiler.passes.destinations.template_calls import calls_of
-from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
+from autodiff_compiler.passes.schedule.tile_elementwise import consumed_arrays
 
 
 def extend_destinations(function: Function) -> Function:
@@ -84,7 +84,7 @@ def _alias_candidates(function: Function, row: Value) -> list[Value]:
         maker = next((each for each in loop.body.ops if row in each.results), None)
         if maker is not None and maker.operands[0] in loop.carry_params:
             carry = loop.carry_params.index(maker.value_operand(0))
-            return arrays_taken(loop, carry, alias_sets(function.body))
+            return consumed_arrays(loop, carry, alias_sets(function.body))
     return []
 
 

@@ -1,17 +1,17 @@
-"""What hinders a write in place, mended where that costs less than a copy of the whole array.
+"""Repairs for updates in place that would overwrite a value that is still read.
 
-The proof of writes names the value that is read after it was overwritten (the victim), the write,
-and who reads it. There are four ways out, in this order:
+A conflict names the value that is read after it was overwritten (the victim), the write, and the
+reader. There are four repairs, tried in this order:
 
-- The victim is a small part of the array, as a row is: it is copied where it is taken. So what a
-  write spoils is saved item by item.
-- A branch keeps the victim for backward: it is copied there, and not in turns without the branch.
-- What reads the victim does not wait for the write, and goes before it.
-- The memory came into a loop from outside, where it is still read, or is not the function's own, or
-  is no plain array: it is copied once, before the outermost loop that helps.
+- The victim is a small part of the array, as a row is: it is copied where it is taken.
+- A branch saves the victim for backward: it is copied there, and not in iterations without the
+  branch.
+- The reader of the victim does not depend on the write, and goes before it.
+- The memory entered a loop from outside, where it is still read, or does not belong to the
+  function, or is no plain array: it is copied once, before the outermost loop that helps.
 
-None of that is a proof: the program is run again with the change made. What was tried once and did
-not help is not tried again.
+No repair is a proof: ``update_arrays_in_place`` interprets the repaired function again. A repair
+that did not help is not tried again.
 """
 
 from __future__ import annotations
@@ -33,105 +33,136 @@ from autodiff_compiler.ir.verify.conflicts import Conflict
 from autodiff_compiler.operators.core.index_patterns import FULL
 from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.operators.destination_ops import copy_if_set
-from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
+from autodiff_compiler.passes.core.traversal import (
+    rewrite_region,
+    with_body,
+    with_inits,
+    with_ops,
+)
 
 LOOPS = ("for", "while")
 
 
 @dataclass
-class _Changes:
-    """What is done in one round: the parts that are copied, the results of branches that are, the
-    carries that are copied before a loop, and the results that are computed before a write."""
+class _Repairs:
+    """The repairs of one round.
 
-    copied: set[Value] = field(default_factory=set)
-    kept: set[Value] = field(default_factory=set)
-    entered: dict[Value, set[int]] = field(default_factory=dict)
+    copied_parts      the parts that are copied
+    copied_yields     the results of branches that are copied in the branch
+    copied_inits      the carries that are copied before a loop, by the position of the loop
+    moved             results that are computed before a write, with that of the write
+    """
+
+    copied_parts: set[Value] = field(default_factory=set)
+    copied_yields: set[Value] = field(default_factory=set)
+    copied_inits: dict[Value, set[int]] = field(default_factory=dict)
     moved: list[tuple[Value, Value]] = field(default_factory=list)
 
 
 class ConflictResolver:
-    """Mends one function, round by round."""
+    """Repairs one function, round by round."""
 
     def __init__(self) -> None:
         self.tried: set[Any] = set()
 
-    def mended(
-        self, function: Function, marked: Function, against: Sequence[Conflict]
+    def resolved(
+        self, function: Function, marked: Function, found: Sequence[Conflict]
     ) -> tuple[Function, list[Conflict]]:
-        """``function`` changed as is thought to help, and the conflicts that nothing helps.
-        ``marked`` is the same with the writes in place that these are about."""
-        facts, changes, left = _Facts(marked), _Changes(), []
-        owned: set[Op | None] = set()  # what writes to a copy from now on
-        for conflict in against:
-            if conflict.victim is None and conflict.writer in owned:
+        """Returns the repaired function, and the conflicts without a repair.
+
+        ``marked`` is the function with the updates in place that have the conflicts ``found``.
+        """
+        facts, repairs, unresolved = _Facts(marked), _Repairs(), []
+        repaired: set[Op | None] = set()  # the updates of a copy
+        for conflict in found:
+            if conflict.victim is None and conflict.writer in repaired:
                 continue
-            if not self.helps(facts, conflict, changes):
-                left.append(conflict)
+            if not self.repair(facts, conflict, repairs):
+                unresolved.append(conflict)
             elif conflict.victim is None:
-                owned.add(conflict.writer)
-        mended = _with_copies(function, changes, facts)
-        if changes.moved:
-            body = _brought_forward(mended.body, changes.moved, facts)
-            mended = with_body(mended, body)
-        return mended, left
+                repaired.add(conflict.writer)
+        changed = _with_copies(function, repairs, facts)
+        if repairs.moved:
+            changed = with_body(changed, _with_early_readers(changed.body, repairs.moved, facts))
+        return changed, unresolved
 
     def is_new(self, key: Any) -> bool:
-        """Whether this was not tried yet; now it is."""
+        """True if a repair was not tried before; it is noted as tried."""
         known = key in self.tried
         self.tried.add(key)
         return not known
 
-    def helps(self, facts: _Facts, conflict: Conflict, changes: _Changes) -> bool:
-        """Notes what may help against ``conflict``, if anything does."""
-        writer, victim, reader = conflict.writer, conflict.victim, conflict.reader
-        if writer is None:
+    def repair(self, facts: _Facts, conflict: Conflict, repairs: _Repairs) -> bool:
+        """Notes a repair of ``conflict``, and returns True if there is one."""
+        if conflict.writer is None:
             return False
-        if victim is not None:
-            parts, kept = facts.parts(victim, writer)
-            for found, noted in ((parts, changes.copied), (kept, changes.kept)):
-                new = [value for value in found if value in noted or self.is_new(value)]
-                noted.update(new)
-                if new:
-                    return True
-            moves = reader is not None and reader.results and facts.may_move(reader)
-            if moves and self.is_new((reader.results[0], writer.result)):  # type: ignore[union-attr]
-                changes.moved.append((reader.results[0], writer.result))  # type: ignore[union-attr]
+        victim, writer = conflict.victim, conflict.writer
+        saves = victim is not None and (
+            self.copy_parts(facts, victim, writer, repairs)
+            or self.move_reader(facts, conflict.reader, writer, repairs)
+        )
+        return saves or self.copy_init(facts, conflict.entries, writer.result, repairs)
+
+    def copy_parts(self, facts: _Facts, victim: Value, writer: Op, repairs: _Repairs) -> bool:
+        parts, yields = facts.parts(victim, writer)
+        for found, noted in ((parts, repairs.copied_parts), (yields, repairs.copied_yields)):
+            new = [value for value in found if value in noted or self.is_new(value)]
+            noted.update(new)
+            if new:
                 return True
-        for position, numbers in conflict.entries:
-            loop = facts.loops[position]
-            fit = {n for n in numbers if _is_such(loop.inits[n], writer.result)}
-            fit -= changes.entered.get(position, set())
-            # Arrays that change places come to the writer in turn.
-            untried = {n for n in fit if self.is_new((position, writer.result, n))}
+        return False
+
+    def move_reader(self, facts: _Facts, reader: Op | None, writer: Op, repairs: _Repairs) -> bool:
+        if reader is None or not reader.results or not facts.may_move(reader):
+            return False
+        move = reader.results[0], writer.result
+        if not self.is_new(move):
+            return False
+        repairs.moved.append(move)
+        return True
+
+    def copy_init(
+        self,
+        facts: _Facts,
+        entries: Sequence[tuple[Value, Sequence[int]]],
+        written: Value,
+        repairs: _Repairs,
+    ) -> bool:
+        """Notes copies before the outermost loop that the memory enters and that may help."""
+        for position, numbers in entries:
+            loop, copied = facts.loops[position], repairs.copied_inits.get(position, set())
+            fit = {n for n in numbers if _may_replace(loop.inits[n], written)} - copied
+            # Several arrays reach the writer where carries change places.
+            untried = {n for n in fit if self.is_new((position, written, n))}
             if untried:
-                changes.entered.setdefault(position, set()).update(untried)
+                repairs.copied_inits.setdefault(position, set()).update(untried)
                 return True
-            if changes.entered.get(position, set()).intersection(numbers):
+            if copied.intersection(numbers):
                 return True
         return False
 
 
 class _Facts:
-    """What is asked of a function in one round."""
+    """Facts about a function in one round."""
 
     def __init__(self, function: Function):
         self.function = function
         self.makers = producers(function.body)
         self.loops: dict[Value, Loop] = {}
-        #: Where what a branch or a loop hands on comes from.
+        #: The operands from which a port of a branch or of a loop takes its value.
         self.sources: dict[Value, tuple[AnyOperand, ...]] = {}
         for op in function.body.walk():
             if op.name == "if":
                 yields = zip(*(region.yields for region in op.regions))
                 self.sources.update(zip(op.results, yields))
             elif op.name in LOOPS:
-                self.enter(Loop(op))
-        self.ways, self.effects = PathConditions(function), Effects()
-        self.lies: Mapping[Value, AliasSet] = alias_sets(function.body)
+                self.enter_loop(Loop(op))
+        self.paths, self.effects = PathConditions(function), Effects()
+        self.aliases: Mapping[Value, AliasSet] = alias_sets(function.body)
         writes = (op for op in function.body.walk() if destination_of(op) is not None)
         self.written = {result for op in writes for result in op.results}
 
-    def enter(self, loop: Loop) -> None:
+    def enter_loop(self, loop: Loop) -> None:
         self.loops[loop.position] = loop
         both = list(zip(loop.inits, loop.carry_yields))
         tests = loop.condition.params if loop.condition else ()
@@ -140,52 +171,54 @@ class _Facts:
         self.sources.update((a, (b,)) for a, b in zip(loop.stacked, loop.stack_yields))
 
     def parts(self, victim: Value, writer: Op) -> tuple[list[Value], list[Value]]:
-        """The small parts of what ``writer`` changes that ``victim`` may be, or hold; and what one
-        branch of an ``if`` keeps of that, while the other has nothing."""
+        """Returns the small parts of the written array that ``victim`` may be or hold.
+
+        Returns also the results of branches that save one, while the other branch has no value.
+        """
         found: list[Value] = []
-        kept: list[Value] = []
-        seen, left = {victim}, [victim]
-        spoilt = self.lies.get(writer.result, NONE)
-        while left:
-            value = left.pop()
+        saved: list[Value] = []
+        seen, waiting = {victim}, [victim]
+        written = self.aliases.get(writer.result, NONE)
+        while waiting:
+            value = waiting.pop()
             op = self.makers.get(value)
             further: Sequence[AnyOperand] = self.sources.get(value, ())
-            if op is not None and op.name == "if" and any(map(self.is_nothing, further)):
-                kept += [value] if isinstance(value.type, ArrayType) else []
+            if op is not None and op.name == "if" and any(map(self.is_unset, further)):
+                saved += [value] if isinstance(value.type, ArrayType) else []
             if not further and op is not None:
-                touches = op.viewed and self.lies.get(value, NONE) & spoilt
+                touches = op.viewed and self.aliases.get(value, NONE) & written
                 if touches and is_small(op, writer):
                     found.append(value)
                     continue
-                further = memory_effect(
-                    op
-                ).shares  # a tuple or the result of a call may hold a view
-            for each in further:
-                if isinstance(each, Value) and each not in seen:
-                    seen.add(each)
-                    left.append(each)
-        return found, kept
+                # A tuple or the result of a call may hold a view.
+                further = memory_effect(op).shares
+            new = dict.fromkeys(v for v in further if isinstance(v, Value) and v not in seen)
+            seen.update(new)
+            waiting += new
+        return found, saved
 
-    def is_nothing(self, operand: AnyOperand) -> bool:
-        """Whether ``operand`` is what a branch yields that has no such value."""
+    def is_unset(self, operand: AnyOperand) -> bool:
+        """True if ``operand`` stands for a value that its branch does not have."""
         maker = self.makers.get(operand) if isinstance(operand, Value) else None
         return maker is not None and maker.name == "undefined"
 
     def may_move(self, op: Op) -> bool:
-        """Whether ``op`` may run earlier."""
-        quiet = not self.effects.has(op) and "callee" not in op.attrs
-        return quiet and self.written.isdisjoint(_made_in(op))
+        """True if ``op`` may run earlier."""
+        pure = not self.effects.has(op) and "callee" not in op.attrs
+        return pure and self.written.isdisjoint(_all_results(op))
 
     def is_set(self, loop: Loop, number: int) -> bool:
-        """Whether what a loop begins to carry is surely set."""
+        """True if the initial value of a carry is surely set."""
         init = loop.inits[number]
-        is_set = init in self.function.params or not self.ways.may_be_unset(init)
+        is_set = init in self.function.params or not self.paths.may_be_unset(init)
         return is_set or surely_reads(loop, loop.carry_params[number])
 
 
-def _is_such(init: AnyOperand, written: Value) -> bool:
-    """Return True if a copy of ``init`` may replace it as the initial value of a written carry:
-    both have one dtype and rank. Sizes may be known of the one and not of the other."""
+def _may_replace(init: AnyOperand, written: Value) -> bool:
+    """True if a copy of ``init`` may replace it as the initial value of a written carry.
+
+    Both have one dtype and rank. Sizes may be known of the one and not of the other.
+    """
     have, want = init.type if isinstance(init, Value) else None, written.type
     if not isinstance(have, ArrayType) or not isinstance(want, ArrayType):
         return False
@@ -193,8 +226,10 @@ def _is_such(init: AnyOperand, written: Value) -> bool:
 
 
 def is_small(view: Op, writer: Op) -> bool:
-    """Whether ``view`` takes a small part of an array as large as that which is written to; where
-    sizes are not known, any part."""
+    """True if ``view`` takes a small part of an array as large as the written one.
+
+    If sizes are unknown, any part counts as small.
+    """
     part, whole = view.result.type, writer.result.type
     if isinstance(part, ArrayType) and part.shape == ():
         return True
@@ -203,22 +238,22 @@ def is_small(view: Op, writer: Op) -> bool:
     return view.name == "index" and any(item not in (FULL, "...") for item in view.attrs["index"])
 
 
-def _with_copies(function: Function, changes: _Changes, facts: _Facts) -> Function:
-    """``function`` with parts copied where they are taken, and carries before their loops."""
+def _with_copies(function: Function, repairs: _Repairs, facts: _Facts) -> Function:
+    """Returns ``function`` with the copies of parts, of yields and of initial values."""
 
     def visit(op: Op) -> Sequence[Op]:
-        if len(op.results) == 1 and op.result in changes.copied:
-            return list(_copied(op))
-        if op.name == "if" and not changes.kept.isdisjoint(op.results):
-            return (_kept(op, changes.kept, facts),)
-        if op.name in LOOPS and op.regions[-1].params[0] in changes.entered:
-            return _entered(op, changes.entered[op.regions[-1].params[0]], facts)
+        if len(op.results) == 1 and op.result in repairs.copied_parts:
+            return list(_copied_part(op))
+        if op.name == "if" and not repairs.copied_yields.isdisjoint(op.results):
+            return (_with_copied_yields(op, repairs.copied_yields, facts),)
+        if op.name in LOOPS and op.regions[-1].params[0] in repairs.copied_inits:
+            return _with_copied_inits(op, repairs.copied_inits[op.regions[-1].params[0]], facts)
         return (op,)
 
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def _copied(view: Op) -> Iterator[Op]:
+def _copied_part(view: Op) -> Iterator[Op]:
     builder = Builder()
     with builder, builder.at(view.span, view.role):
         copy(builder.make(view.opdef, view.operands, view.attrs))
@@ -227,70 +262,70 @@ def _copied(view: Op) -> Iterator[Op]:
     yield replace(last, results=view.results)
 
 
-def _kept(op: Op, kept: Set[Value], facts: _Facts) -> Op:
-    """An ``if`` of which what is ``kept`` is a copy that the branch makes."""
+def _with_copied_yields(op: Op, copied: Set[Value], facts: _Facts) -> Op:
+    """Returns an ``if`` whose branches yield copies for the results ``copied``."""
 
     def region(inner: Region) -> Region:
         builder, yields = Builder(), list(inner.yields)
         with builder, builder.at(op.span, op.role):
             for place, value in enumerate(yields):
-                if op.results[place] in kept and not facts.is_nothing(value):
-                    surely = value in facts.function.params or not facts.ways.may_be_unset(value)
-                    own = copy if surely else copy_if_set
-                    yields[place] = own(value)
+                if op.results[place] in copied and not facts.is_unset(value):
+                    surely = value in facts.function.params or not facts.paths.may_be_unset(value)
+                    yields[place] = (copy if surely else copy_if_set)(value)
         return Region(inner.params, (*inner.ops, *builder.ops), tuple(yields))
 
     return map_regions(op, region)
 
 
-def _entered(op: Op, numbers: Set[int], facts: _Facts) -> list[Op]:
-    builder, loop, operands = Builder(), Loop(op), list(op.operands)
-    first = len(operands) - len(loop.reads) - len(loop.inits)
+def _with_copied_inits(op: Op, numbers: Set[int], facts: _Facts) -> list[Op]:
+    builder, loop, inits = Builder(), Loop(op), {}
     with builder, builder.at(op.span, op.role):
         for number in sorted(numbers):
-            own = copy if facts.is_set(loop, number) else copy_if_set
-            copied = own(operands[first + number])
+            copied = (copy if facts.is_set(loop, number) else copy_if_set)(loop.inits[number])
             copied.name, copied.has_user_name = loop.carry_params[number].name, True
-            operands[first + number] = copied
-    return [*builder.ops, replace(op, operands=tuple(operands))]
+            inits[number] = copied
+    return [*builder.ops, with_inits(op, inits)]
 
 
-def _brought_forward(region: Region, moves: Sequence[tuple[Value, Value]], facts: _Facts) -> Region:
-    """``region`` with readers before writers, where they do not wait for these."""
+def _with_early_readers(
+    region: Region, moves: Sequence[tuple[Value, Value]], facts: _Facts
+) -> Region:
+    """Returns ``region`` with readers before writers that they do not depend on."""
 
     def inner(region: Region) -> Region:
-        return _brought_forward(region, moves, facts)
+        return _with_early_readers(region, moves, facts)
 
     ops = [map_regions(op, inner) for op in region.ops]
     for reader, writer in moves:
-        places = {result: place for place, op in enumerate(ops) for result in _made_in(op)}
+        places = {result: place for place, op in enumerate(ops) for result in _all_results(op)}
         late, early = places.get(reader), places.get(writer)
         if late is None or early is None or late <= early:
             continue
-        wanted = _needed(ops[early : late + 1], facts.may_move)
-        if wanted:
-            rest = [op for op in ops[early : late + 1] if op not in wanted]
-            ops[early : late + 1] = [*wanted, *rest]
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, tuple(ops), region.yields)
+        moved = _slice_of_reader(ops[early : late + 1], facts.may_move)
+        if moved:
+            rest = [op for op in ops[early : late + 1] if op not in moved]
+            ops[early : late + 1] = [*moved, *rest]
+    return with_ops(region, ops)
 
 
-def _made_in(op: Op) -> Iterator[Value]:
+def _all_results(op: Op) -> Iterator[Value]:
     yield from op.results
     for region in op.regions:
         for each in region.walk():
             yield from each.results
 
 
-def _needed(ops: Sequence[Op], may_move: Callable[[Op], bool]) -> list[Op]:
-    """The last of ``ops`` after those that it needs, but for the first; none if it needs that, or
-    one that may not move."""
-    wanted: list[Op] = []
+def _slice_of_reader(ops: Sequence[Op], may_move: Callable[[Op], bool]) -> list[Op]:
+    """Returns the last of ``ops`` and the operations that it depends on.
+
+    Returns none if the first is one of them, or one that may not move.
+    """
+    moved: list[Op] = []
     read: set[Value] = set()
     for op in reversed(ops):
         if op is ops[-1] or not read.isdisjoint(op.results):
             if op is ops[0] or not may_move(op):
                 return []
-            wanted.append(op)
+            moved.append(op)
             read.update(uses_of(op))
-    return wanted[::-1]
+    return moved[::-1]

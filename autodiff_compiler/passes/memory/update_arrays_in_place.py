@@ -1,11 +1,11 @@
-"""Writes parts of arrays where they stand, instead of into copies, where nobody can tell.
+"""Copy elision for arrays: updates of items and slices happen in place where that is memory-safe.
 
-``set_item``, ``add_at`` and their kin give a new array: in a loop over its items that would copy
-all of it each time. So after all optimisation the old array may be changed if it is this function's
-own and is not read afterwards. Whether that is so is not argued here: all changes are made, and
-``conflicts``, which runs the program with pieces of memory for values, says what hinders which of
-them. What hinders is mended where that costs less than the copy (``resolve_conflicts.py``); else
-the write that hinders stays a copy, and the program is run again.
+``set_item``, ``add_at`` and their kin return a new array: in a loop over the items, each iteration
+would copy the array. After all optimisation the old array may be changed, if it belongs to this
+function and is not read afterwards. The pass does not derive that: it marks all updates, and
+``conflicts``, an abstract interpretation of the memory, lists which values prevent which updates.
+A conflict is resolved where that costs less than the copy (``resolve_conflicts.py``). Otherwise the
+update stays a copy, and the interpretation is repeated, up to a fixed point without conflicts.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -45,30 +45,32 @@ from autodiff_compiler.passes.memory.resolve_conflicts import ConflictResolver
 
 
 def update_arrays_in_place(function: Function) -> Function:
-    """Marks the writes to parts of arrays that may happen in place."""
-    sites = {op.result for op in function.body.walk() if _may_change(op)}
-    mender, rounds = ConflictResolver(), costs().overwrite_rounds
-    for turn in range(len(sites) + rounds):
+    """Marks the updates of arrays in ``function`` that may happen in place."""
+    sites = {op.result for op in function.body.walk() if _may_update(op)}
+    resolver, rounds = ConflictResolver(), costs().overwrite_rounds
+    for number in range(len(sites) + rounds):
         marked = _marked(function, sites)
-        against = conflicts(marked) if sites else []
-        if not against:
+        found = conflicts(marked) if sites else []
+        if not found:
             return marked
-        left = against
-        if turn < rounds:
-            function, left = mender.mended(function, marked, against)
-        sites -= _writers(left) or (sites if left else set())
+        unresolved = found
+        if number < rounds:
+            function, unresolved = resolver.resolved(function, marked, found)
+        sites -= _writers(unresolved) or (sites if unresolved else set())
     return function
 
 
-def _writers(against: Sequence[Conflict]) -> set[Value]:
-    """The results of the writes that stay copies; none where it is not known which should."""
-    writers = {conflict.writer for conflict in against}
+def _writers(found: Sequence[Conflict]) -> set[Value]:
+    """Returns the results of the updates that stay copies, or none if that is unknown of one."""
+    writers = {conflict.writer for conflict in found}
     return set() if None in writers else {op.result for op in writers if op is not None}
 
 
-def _may_change(op: Op) -> bool:
-    """Whether it changes an array of another value; a cast on the way would need a new one. What
-    has no axes may be a number of NumPy's, which cannot be written to."""
+def _may_update(op: Op) -> bool:
+    """True if ``op`` updates an array of another value without a cast, which would be a new one.
+
+    An array without axes may be a NumPy scalar, which cannot be written to.
+    """
     array = op.operands[0] if op.opdef.writes else None
     if not isinstance(array, Value) or array.type != op.result.type:
         return False

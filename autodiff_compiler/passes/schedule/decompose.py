@@ -1,9 +1,10 @@
-"""Large operations in parts: a softmax is an exponential, a sum and a quotient.
+"""Decomposes composite operators: a softmax is an exponential, a sum and a quotient.
 
-As one text such an operation makes arrays that nothing else knows of. In parts, each of them can be
-told where to put its result (``assign_buffers``). A record says itself what its parts are; small
-results keep the short text. Some are taken apart early, before anything is differentiated, as their
-derivative is quicker in parts: that of a log-softmax then reads the exponentials that are there.
+As one expression such an operator allocates arrays that no pass can see. Each part of the
+decomposition can be given a destination (``assign_buffers``). The operator's definition states the
+decomposition; operators with small results keep the short text. Some are decomposed early, before
+differentiation, because the parts have a cheaper derivative: that of a log-softmax then reads
+exponentials that exist already.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -43,10 +44,10 @@ ALLOCATIONS = ("empty", "full")
 
 
 def decompose(function: Function, when: str | None = None) -> Function:
-    """Return ``function`` with composite operators decomposed.
+    """Decomposes composite operators of ``function``.
 
-    Without ``when`` these are all that make large results; with it, the operators whose record
-    says so in ``OpDef.decompose_at``, which are decomposed earlier.
+    Without ``when`` these are all operators with large results. With it, they are the operators
+    whose definition says so in ``OpDef.decompose_at``, which are decomposed earlier.
     """
     return _decompose_large(function) if when is None else _decompose_early(function, when)
 
@@ -55,8 +56,8 @@ def _decompose_large(function: Function) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         if op.opdef.decompose is None or size_of(op.result.type) < costs().large_bytes:
             return (op,)
-        found = _apart(op)
-        return found if op in found else [part for each in found for part in visit(each)]
+        parts = _parts(op)
+        return parts if op in parts else [part for each in parts for part in visit(each)]
 
     return with_body(function, rewrite_region(function.body, {}, visit))
 
@@ -67,23 +68,26 @@ def _decompose_early(function: Function, when: str) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         if op.opdef.decompose_at != when:
             return (op,)
-        large, found = max(map(size_of, op.types)) >= costs().large_bytes, _apart(op)
-        return found if large or _is_begun(found, makers) else (op,)
+        large, parts = max(map(size_of, op.types)) >= costs().large_bytes, _parts(op)
+        return parts if large or _shares_a_part(parts, makers) else (op,)
 
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def _is_begun(parts: Sequence[Op], makers: Producers) -> bool:
-    """Whether a part that reads another one is made already, if only that other one's shape is left
-    out of sight."""
+def _shares_a_part(parts: Sequence[Op], makers: Producers) -> bool:
+    """True if the function already computes a part that reads another part."""
     inner = producers_among(parts)
-    return any(_is_like(op, made, inner, makers)
-               for op in parts if not inner.keys().isdisjoint(op.operands)
-               for made in makers.values() if made.opdef is op.opdef)  # fmt: skip
+    dependent = [op for op in parts if not inner.keys().isdisjoint(op.operands)]
+    return any(
+        _computes_same(op, made, inner, makers)
+        for op in dependent
+        for made in makers.values()
+        if made.opdef is op.opdef
+    )
 
 
-def _is_like(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
-    """Whether ``made`` computes what ``part`` does, of the same things, shapes aside."""
+def _computes_same(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
+    """True if ``made`` computes the same elements as ``part``, perhaps in another shape."""
     attrs = [{**op.attrs, "keepdims": None, "shape": None} for op in (part, made)]
     if part.opdef is not made.opdef or attrs[0] != attrs[1]:
         return False
@@ -92,13 +96,14 @@ def _is_like(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
             other = view.operands[0]
         if operand is other:
             continue
-        both = inner.get(operand), makers.get(other)
-        if None in both or not _is_like(*both, inner, makers):  # type: ignore[arg-type]
+        one, two = inner.get(operand), makers.get(other)
+        if one is None or two is None or not _computes_same(one, two, inner, makers):
             return False
     return len(part.operands) == len(made.operands)
 
 
-def _apart(op: Op) -> Sequence[Op]:
+def _parts(op: Op) -> Sequence[Op]:
+    """Returns the decomposition of ``op``, or ``op`` alone if there is none for its types."""
     assert op.opdef.decompose is not None
     builder = Builder()
     with builder, builder.at(op.span, op.role):

@@ -1,11 +1,11 @@
-"""What is large waits for its first reader, where less has to be there until then than it is.
+"""Code sinking: computes a large result just before its first use, to shorten its live range.
 
-What is made early lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
-second array; after them, ``d`` is dead and is written over (``assign_buffers``). So a large result
-is made just before what reads it first, unless the operands that would have to live longer for that
-are as large together. Small results stay where the mirrored text has them, but for one that reads a
-large array after all others: where it comes before them, as the sums of ``d`` here, one of those
-may write over the array.
+An early result lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
+second array; after them ``d`` is dead and is overwritten (``assign_buffers``). The pass sinks a
+large result to its first use, unless that keeps as many bytes of its operands alive. Small results
+stay in the order of the source, with one exception: a reduction that is the last reader of a large
+array moves up. There it comes before operations that can then overwrite the array, as the sums of
+``d`` do here.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -34,63 +34,67 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, expect_value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 
 def sink_large_results(function: Function) -> Function:
-    """``function`` with large results just before what needs them."""
-    return with_body(function, _late(function.body))
+    """Sinks large results of ``function`` to their first use."""
+    return with_body(function, _sink_in(function.body))
 
 
-def _late(region: Region) -> Region:
-    ops = [map_regions(op, _late) for op in region.ops]
-    last = _last_readings(ops, region.yields)
+def _sink_in(region: Region) -> Region:
+    ops = [map_regions(op, _sink_in) for op in region.ops]
+    last = _last_uses(ops, region.yields)
     done: list[Op] = []
     waiting: dict[Value, Op] = {}
-
-    def make(op: Op) -> None:
-        """Places ``op``, and before it what waits for it, however long a row that is."""
-        begun = [(op, iter(uses_of(op)))]
-        while begun:
-            now, reads = begun[-1]
-            value = next((value for value in reads if value in waiting), None)
-            if value is None:
-                done.append(now)
-                begun.pop()
-            else:
-                maker = waiting.pop(value)
-                begun.append((maker, iter(uses_of(maker))))
-
     for place, op in enumerate(ops):
-        if _may_wait(op) and _longer(op, last, place) < size_of(op.result.type):
+        if _may_sink(op) and _extended_live_bytes(op, last, place) < size_of(op.result.type):
             waiting[op.result] = op
         else:
-            make(op)
+            _place(op, waiting, done)
     for value in region.yields:
         if value in waiting:
-            make(waiting.pop(value))
-    done = _sooner(done, region.yields)
-    if all(a is b for a, b in zip(done, region.ops)):
-        return region
-    return Region(region.params, tuple(done), region.yields)
+            _place(waiting.pop(expect_value(value)), waiting, done)
+    return with_ops(region, _advance_reductions(done, region.yields))
 
 
-def _sooner(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
-    """``ops``, with what makes little of an array that nothing else reads later before the first
-    operation that makes such an array of it."""
-    last = _last_readings(ops, yields)
+def _place(op: Op, waiting: dict[Value, Op], done: list[Op]) -> None:
+    """Appends ``op`` to ``done``, after the waiting operations that it reads.
+
+    The chain of these may be longer than Python's stack.
+    """
+    stack = [(op, iter(uses_of(op)))]
+    while stack:
+        now, reads = stack[-1]
+        value = next((value for value in reads if value in waiting), None)
+        if value is None:
+            done.append(now)
+            stack.pop()
+        else:
+            maker = waiting.pop(value)
+            stack.append((maker, iter(uses_of(maker))))
+
+
+def _advance_reductions(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
+    """Moves reductions of a large array before operations that may then overwrite it.
+
+    The reduction is the last reader of the array.
+    """
+    last = _last_uses(ops, yields)
     done: list[Op] = []
     made: dict[Value, int] = {}
     for place, op in enumerate(ops):
         read = [value for value in uses_of(op) if size_of(value.type) >= costs().large_bytes]
         at = len(done)
-        ours = read and all(value in made and last[value] <= place for value in read)
-        if ours and _reduces(op, read):
+        is_last = read and all(value in made and last[value] <= place for value in read)
+        if is_last and _reduces(op, read):
             ready = max((made.get(value, -1) for value in uses_of(op)), default=-1) + 1
-            found = (k for k in range(ready, at) if _may_wait(done[k]) and _takes(done[k], read))
+            found = (
+                k for k in range(ready, at) if _may_sink(done[k]) and _may_overwrite(done[k], read)
+            )
             at = next(found, at)
         done.insert(at, op)
         for moved in range(at, len(done)):
@@ -99,7 +103,7 @@ def _sooner(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
 
 
 def _reduces(op: Op, arrays: Sequence[Value]) -> bool:
-    """Whether ``op`` adds up large ``arrays``, or the like, to what is small beside them."""
+    """True if ``op`` reduces large ``arrays`` to a result that is small beside them."""
     plain = len(op.results) == 1 and not (op.regions or op.opdef.effect)
     if not plain or "axes" not in op.attrs:
         return False
@@ -107,33 +111,33 @@ def _reduces(op: Op, arrays: Sequence[Value]) -> bool:
     return costs().reduced_first_ratio * size_of(op.result.type) <= largest
 
 
-def _takes(op: Op, arrays: Sequence[Value]) -> bool:
-    """Whether ``op`` makes an array of the type of one of ``arrays``, which it reads."""
+def _may_overwrite(op: Op, arrays: Sequence[Value]) -> bool:
+    """True if ``op`` reads one of ``arrays`` and has a result of its type."""
     return any(value in op.operands and value.type == op.result.type for value in arrays)
 
 
-def _may_wait(op: Op) -> bool:
-    # Nothing that may fail: what a text prints before that would be printed first no more.
-    plain = op.opdef.kind == "elementwise" and not op.opdef.effect or op.name == "matmul"
-    return plain and len(op.results) == 1 and size_of(op.result.type) >= costs().large_bytes
+def _may_sink(op: Op) -> bool:
+    # An operation that may fail stays: a program prints before the failure what it printed before.
+    pure = op.opdef.kind == "elementwise" and not op.opdef.effect or op.name == "matmul"
+    return pure and len(op.results) == 1 and size_of(op.result.type) >= costs().large_bytes
 
 
-def _longer(op: Op, last: Mapping[Value, int], place: int) -> int:
-    """The bytes of the large operands that nothing reads after ``place``."""
+def _extended_live_bytes(op: Op, last: Mapping[Value, int], place: int) -> int:
+    """Returns the bytes of the large operands that would live longer if ``op`` were sunk."""
     sizes = [size_of(value.type) for value in uses_of(op) if last[value] <= place]
     return sum(size for size in sizes if size >= costs().large_bytes)
 
 
-def _last_readings(ops: list[Op], yields: tuple[AnyOperand, ...]) -> dict[Value, int]:
-    """Where each value, or a view of it, is read for the last time."""
-    whole: dict[Value, Value] = {}
+def _last_uses(ops: list[Op], yields: tuple[AnyOperand, ...]) -> dict[Value, int]:
+    """Returns the place of the last use of each value, or of a view of it."""
+    viewed: dict[Value, Value] = {}
     last: dict[Value, int] = {}
     for place, op in enumerate(ops):
         for value in uses_of(op):
-            last[whole.get(value, value)] = place
+            last[viewed.get(value, value)] = place
             if op.opdef.views and op.operands[0] is value:
-                whole.update((result, whole.get(value, value)) for result in op.results)
+                viewed.update((result, viewed.get(value, value)) for result in op.results)
     for returned in yields:
         if isinstance(returned, Value):
-            last[whole.get(returned, returned)] = len(ops)
-    return {**last, **{view: last[value] for view, value in whole.items()}}
+            last[viewed.get(returned, returned)] = len(ops)
+    return {**last, **{view: last[value] for view, value in viewed.items()}}

@@ -1,10 +1,10 @@
-"""Long rows of elementwise operations on very large arrays, tile by tile.
+"""Loop tiling with elementwise fusion, for arrays larger than the cache.
 
-Operation by operation, an array that no cache holds goes from memory to the machine and back each
-time. In tiles the whole row of operations is done on a part that stays in the cache, then on the
-next one. What only the row itself needs is never made whole; a sum over the tiles is a sum of
-sums, and what is reduced within each row, as in a softmax, is reduced in its tile. Tiles are of
-equal size: arrays whose first axis has no fitting divisor are left alone.
+Operation by operation, an array larger than the cache travels between memory and processor each
+time. A tiled loop applies a group of operations to one tile, which stays in the cache, and then
+goes on to the next tile. A value that only the group reads is never materialised. A sum over the
+tiles is a sum of their sums. A reduction within each row, as in a softmax, happens in the tile.
+All tiles have one size: arrays whose first axis has no fitting divisor are left alone.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -42,11 +42,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import NONE, AliasSet, destination_of, is_row
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import (
+    AnyOperand,
+    Function,
+    Loop,
+    Op,
+    Region,
+    Value,
+    array_type,
+    type_of,
+)
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.core.structure import full
@@ -55,203 +65,216 @@ from autodiff_compiler.operators.elementwise.arithmetic import add
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.template_calls import Operand, calls_of
 
-#: What adds up tile by tile, and what may be done with the last axes of a tile alone.
+#: Reductions that may go over the tiles, and those that may go over the other axes of a tile.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 
 
 def tile_elementwise(function: Function) -> Function:
-    """``function`` with long rows of elementwise operations in loops over tiles."""
-    walk = _FusionGroups(function.body)
-    ops = walk.rewritten()
-    if not walk.changed:
+    """Fuses groups of elementwise operations on very large arrays into loops over tiles."""
+    groups = _FusionGroups(function.body)
+    ops = groups.rewritten()
+    if not groups.changed:
         return function
     body = function.body
     return with_body(function, Region(body.params, tuple(ops), body.yields))
 
 
 class _FusionGroups:
-    """Collects rows. What stands between two operations of a row and needs neither goes first; what
-    needs one, and is small, goes after it."""
+    """Collects fusion groups.
+
+    An operation between two members of a group that reads no member goes before the group. A small
+    one that reads a member goes after it.
+    """
 
     def __init__(self, body: Region):
         self.body, self.changed = body, False
         self.done: list[Op] = []
-        self.row: list[Op] = []
+        self.group: list[Op] = []
         self.made: set[Value] = set()
-        self.read_by: dict[Value, list[Op | None]] = {}
+        self.readers: dict[Value, list[Op | None]] = {}
         for op in body.ops:
             for value in uses_of(op):
-                self.read_by.setdefault(value, []).append(op)
+                self.readers.setdefault(value, []).append(op)
         for returned in body.yields:
             if isinstance(returned, Value):
-                self.read_by.setdefault(returned, []).append(None)
+                self.readers.setdefault(returned, []).append(None)
 
     def rewritten(self) -> list[Op]:
         ops = list(self.body.ops)
         while ops:
-            ops = self.one_row(ops)
+            ops = self.next_group(ops)
         return self.done
 
-    def one_row(self, ops: Sequence[Op]) -> list[Op]:
-        """Finds one row, and says what stands after it. Small results of what the row makes can
-        wait until it is done."""
-        waiting: list[Op] = []
+    def next_group(self, ops: Sequence[Op]) -> list[Op]:
+        """Collects one group and returns the operations after it."""
+        delayed: list[Op] = []
         late: set[Value] = set()
         rest: list[Op] = []
         for place, op in enumerate(ops):
             read = uses_of(op)
-            if late.isdisjoint(read) and self.joins(op):
-                self.row.append(op)
+            if late.isdisjoint(read) and self.can_join(op):
+                self.group.append(op)
                 self.made.update(op.results)
-            elif self.row and _is_fixed(op):
+            elif self.group and _is_barrier(op):
                 rest = list(ops[place:])
                 break
             elif self.made.isdisjoint(read) and late.isdisjoint(read):
                 self.done.append(op)
-            elif self.row and _is_small(op, _size(self.row[0])):
-                waiting.append(op)
+            elif self.group and _is_small(op, _size(self.group[0])):
+                delayed.append(op)
                 late.update(op.results)
             else:
                 rest = list(ops[place:])
                 break
-        self.close()
-        return [*waiting, *rest]
+        self.finish_group()
+        return [*delayed, *rest]
 
-    def joins(self, op: Op) -> bool:
-        """Whether ``op`` can be done tile by tile, with those of the row so far."""
+    def can_join(self, op: Op) -> bool:
+        """True if ``op`` can be computed tile by tile, with the group so far."""
         if _is_total(op):
-            if self.made.isdisjoint(op.operands) or _size(op) != _size(self.row[0]):
-                return False
-            return all(_is_whole(operand, _shape(op.operands[0]) or ()) for operand in op.operands)
+            return self.can_join_total(op)
         shape = _worked_on(op)
-        if not shape or _shape(op.result) is None:
+        if not shape or _shape(op.result) is None or not self.fits_group(op, shape):
             return False
-        if not self.row:
-            fits = _rows(shape, op.result.type) is not None
-        else:
-            first, size = _worked_on(self.row[0]) or (0,), math.prod(shape)
-            fits = shape[0] == first[0] and size <= math.prod(first)
-            # What is narrower than the row goes with it where it hangs on it.
-            fits = fits and (size == math.prod(first) or not self.made.isdisjoint(uses_of(op)))
-        # Of what the row makes there are tiles alone: none meets all of it.
-        fits = fits and all(
-            _is_whole(operand, shape) or operand not in self.made and _is_broadcast(operand, shape)
+        # Only tiles of the group's results exist, so that no operation reads one as a whole.
+        if not all(
+            _has_tiles(operand, shape) or operand not in self.made and _is_broadcast(operand, shape)
             for operand in op.operands
-        )
-        return fits and {o.result for o in self.row if _is_total(o)}.isdisjoint(uses_of(op))
+        ):
+            return False
+        return {o.result for o in self.group if _is_total(o)}.isdisjoint(uses_of(op))
 
-    def close(self) -> None:
-        """Ends the row: a loop if it is long enough."""
-        loop = _TiledLoop(self.row, self.read_by) if self.row else None
-        if loop is None or loop.length - loop.wholes < loop.least:
-            self.done += self.row
+    def can_join_total(self, op: Op) -> bool:
+        if self.made.isdisjoint(op.operands) or _size(op) != _size(self.group[0]):
+            return False
+        return all(_has_tiles(operand, _shape(op.operands[0]) or ()) for operand in op.operands)
+
+    def fits_group(self, op: Op, shape: tuple[int, ...]) -> bool:
+        """True if arrays of ``shape`` have the tiles of the group, or can begin a group."""
+        if not self.group:
+            return _tile_rows(shape, op.result.type) is not None
+        first, size = _worked_on(self.group[0]) or (0,), math.prod(shape)
+        if shape[0] != first[0] or size > math.prod(first):
+            return False
+        # A narrower operation joins if it depends on the group.
+        return size == math.prod(first) or not self.made.isdisjoint(uses_of(op))
+
+    def finish_group(self) -> None:
+        """Ends the group: with a loop if the group is long enough."""
+        loop = _TiledLoop(self.group, self.readers) if self.group else None
+        if loop is None or loop.length - loop.materialised < loop.least:
+            self.done += self.group
         else:
             self.done += loop.build()
             self.changed = True
-        self.row, self.made = [], set()
+        self.group, self.made = [], set()
 
 
 class _TiledLoop:
-    """Makes the loop of a row."""
+    """Builds the loop over the tiles of one group."""
 
-    def __init__(self, row: Sequence[Op], read_by: dict[Value, list[Op | None]]):
-        self.row, self.builder = row, Builder()
-        self.shape = _worked_on(row[0]) or (0,)
-        inside = set(row)
-        #: The operations whose results others read.
-        self.wanted = [
-            op for op in row
-            if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
-        ]  # fmt: skip
-        arrays = self.arrays()
-        self.rows = _rows(self.shape, row[0].result.type, arrays) or 0
-        reduces = any(op.name in REDUCTIONS and _shape(op.result) for op in row)
-        calls = reduces or arrays * costs().tile_bytes // 2 > costs().cache_bytes
-        #: By how many its operations must be more than the arrays that it makes whole.
-        now, large = costs(), _is_large(self.shape)
-        small = now.tiled_operations_of_many if calls else now.tiled_operations_of_half
-        self.least = now.tiled_operations if large else small
-        whole = math.prod(self.shape)
-        self.length = sum(_size(op) == whole for op in row)
-        self.wholes = sum(math.prod(_shape(op.result) or ()) == whole for op in self.wanted)
+    def __init__(self, group: Sequence[Op], readers: dict[Value, list[Op | None]]):
+        self.group, self.builder = group, Builder()
+        self.shape = _worked_on(group[0]) or (0,)
+        members = set(group)
+        #: The operations whose results are read outside of the group.
+        self.live_out = [
+            op
+            for op in group
+            if _is_total(op) or any(each not in members for each in readers.get(op.result, ()))
+        ]
+        arrays = self.tiles_in_use()
+        self.rows = _tile_rows(self.shape, group[0].result.type, arrays) or 0
+        #: The operations on whole arrays, and the arrays that the loop materialises.
+        elements = math.prod(self.shape)
+        self.length = sum(_size(op) == elements for op in group)
+        self.materialised = sum(
+            math.prod(_shape(op.result) or ()) == elements for op in self.live_out
+        )
+        #: The least difference of both at which the loop pays off.
+        self.least = self.least_operations(arrays)
         self.start = Value(INT, "tile")
-        self.parts: dict[Value, Value] = {}
-        self.views: dict[Value, Value] = {}
+        self.tiles: dict[Value, Value] = {}
 
-    def arrays(self) -> int:
-        """How many tiles are in use at once."""
-        whole, inside = math.prod(self.shape), {op.result for op in self.row}
-        last = {value: place for place, op in enumerate(self.row) for value in uses_of(op)}
-        large = [value for value in (*last, *inside) if math.prod(_shape(value) or ()) == whole]
-        lent = len({*large} - inside) + len(self.wanted)
-        alive = [0] * len(self.row)
-        for place, op in enumerate(self.row):
-            if op.result in large and op not in self.wanted:
+    def least_operations(self, arrays: int) -> int:
+        now = costs()
+        if _is_large(self.shape):
+            return now.tiled_operations
+        reduces = any(op.name in REDUCTIONS and _shape(op.result) for op in self.group)
+        many = reduces or arrays * now.tile_bytes // 2 > now.cache_bytes
+        return now.tiled_operations_of_many if many else now.tiled_operations_of_half
+
+    def tiles_in_use(self) -> int:
+        """Returns how many tiles are in use at once."""
+        elements, inside = math.prod(self.shape), {op.result for op in self.group}
+        last = {value: place for place, op in enumerate(self.group) for value in uses_of(op)}
+        full = {value for value in (*last, *inside) if math.prod(_shape(value) or ()) == elements}
+        outside = len(full - inside) + len(self.live_out)
+        alive = [0] * len(self.group)
+        for place, op in enumerate(self.group):
+            if op.result in full and op not in self.live_out:
                 for at in range(place, last.get(op.result, place) + 1):
                     alive[at] += 1
-        return lent + max(alive)
+        return outside + max(alive)
 
     def build(self) -> list[Op]:
-        builder, first = self.builder, self.row[0]
+        builder, first = self.builder, self.group[0]
         with builder, builder.at(first.span, first.role):
-            inits = [self.init(op) for op in self.wanted]
-            self.carried = {op: Value(op.result.type, op.result.name) for op in self.wanted}
+            inits = [self.initial_value(op) for op in self.live_out]
+            self.carried = {op: Value(op.result.type, op.result.name) for op in self.live_out}
             self.after: dict[Op, AnyOperand] = dict(self.carried)
             with builder.block() as ops:
-                for op in self.row:
+                for op in self.group:
                     with builder.at(op.span, op.role):
-                        self.step(op)
+                        self.add(op)
             params = (Value(INT, "tile"), self.start, *self.carried.values())
-            body = Region(params, tuple(ops), tuple(self.after[op] for op in self.wanted))
+            body = Region(params, tuple(ops), tuple(self.after[op] for op in self.live_out))
             loop = builder.loop((0, self.shape[0], self.rows), inits, (), body)
-        results = tuple(op.result for op in self.wanted)
-        made = Op(loop.opdef, loop.operands, loop.attrs, (*results, loop.results[-1]), loop.span,
-                  loop.role, loop.regions)  # fmt: skip
-        return [*builder.ops[:-1], made]
+        results = tuple(op.result for op in self.live_out)
+        return [*builder.ops[:-1], replace(loop, results=(*results, loop.results[-1]))]
 
-    def init(self, op: Op) -> Value:
-        """What a carry begins as: zero for a sum, else an array to fill."""
-        type_ = op.result.type
-        assert isinstance(type_, ArrayType)
+    def initial_value(self, op: Op) -> Value:
+        """Returns the initial value of a carry: zero for a sum, else an array to fill."""
+        type_ = array_type(op.result)
         if _is_total(op):
             return full(shape=type_.shape, dtype=type_.dtype, value=0)
         made = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
         made.name = f"{op.result.name}_whole" if op.result.name else "whole"
         return made
 
-    def part(self, operand: AnyOperand, shape: Sequence[int]) -> AnyOperand:
-        """The tile of an operand, if it has one for each."""
-        if not isinstance(operand, Value) or not _is_whole(operand, shape):
+    def tile_of(self, operand: AnyOperand, shape: Sequence[int]) -> AnyOperand:
+        """Returns the tile of an operand, or the operand if every tile reads the same."""
+        if not isinstance(operand, Value) or not _has_tiles(operand, shape):
             return operand
-        if operand not in self.parts:
-            self.parts[operand] = self.view(operand)
-        return self.parts[operand]
+        if operand not in self.tiles:
+            self.tiles[operand] = self.take_tile(operand)
+        return self.tiles[operand]
 
-    def view(self, array: Value) -> Value:
+    def take_tile(self, array: Value) -> Value:
         return self.builder.make(part, (array, self.start), {"rows": self.rows})
 
-    def step(self, op: Op) -> None:
-        """One operation of the row, on tiles."""
+    def add(self, op: Op) -> None:
+        """Adds an operation of the group, on tiles."""
         if _is_total(op):
             shape = _shape(op.operands[0]) or ()
-            factors = [self.part(operand, shape) for operand in op.operands]
+            factors = [self.tile_of(operand, shape) for operand in op.operands]
             total = self.builder.make(op.opdef, factors, op.attrs)
             self.after[op] = add(self.carried[op], total)
             return
         shape = _worked_on(op) or ()
-        operands = tuple(self.part(operand, shape) for operand in op.operands)
+        operands = tuple(self.tile_of(operand, shape) for operand in op.operands)
         if op not in self.carried:
             made = self.builder.make(op.opdef, operands, op.attrs)
         else:
-            made = self.written(op, operands)
+            made = self.computed_into_tile(op, operands)
             self.after[op] = self.builder.make(filled, (made, self.carried[op]), {})
         made.name = op.result.name
-        self.parts[op.result] = made
+        self.tiles[op.result] = made
 
-    def written(self, op: Op, operands: Sequence[AnyOperand]) -> Value:
-        """The result in a tile of the array to fill; composed texts are copied there."""
-        calls, target = calls_of(op), self.view(self.carried[op])
+    def computed_into_tile(self, op: Op, operands: Sequence[AnyOperand]) -> Value:
+        """Computes the result in a tile of the array to fill; several calls need a copy."""
+        calls, target = calls_of(op), self.take_tile(self.carried[op])
         if len(calls) == 1:
             given = [operands[a.place] if isinstance(a, Operand) else a for a in calls[0].arguments]
             return self.builder.make(into, (*given, target), {"text": calls[0].text})
@@ -259,60 +282,103 @@ class _TiledLoop:
         return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
 
 
-def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, AliasSet]) -> list[Value]:
-    """The arrays of which ``loop`` takes the very tile, or row, that it fills of an array it
-    carries, and that before, and nothing else of the memory that they are in."""
-    ops, param = loop.body.ops, loop.carry_params[carry]
-    takes = {op.result: op for op in ops if op.name == "part" or op.name == "index" and is_row(op)}
-    own = next((op for op in takes.values() if op.operands[0] is param), None)
-    fills = (at for at, op in enumerate(ops) if _fills(op, own, param))
-    filled_at = next(fills, None)
-    if filled_at is None:
+@dataclass(frozen=True)
+class _Fill:
+    """The operation of a loop, at ``place``, that fills a tile or row of a carried array.
+
+    kind    "part" for a tile, "index" for a row
+    start   the number of the tile or row
+    view    the operation that takes the tile or row of the array, if there is one
+    """
+
+    place: int
+    kind: str
+    start: AnyOperand
+    view: Op | None
+
+    def is_of_same_rows(self, taken: Op) -> bool:
+        """True if ``taken`` is the same tile or row, of another array."""
+        alike = taken.name == self.kind and taken.operands[1] is self.start
+        return alike and (self.view is None or taken.attrs == self.view.attrs)
+
+
+def consumed_arrays(loop: Loop, carry: int, aliases: Mapping[Value, AliasSet]) -> list[Value]:
+    """Returns the arrays whose memory a loop may fill with the array that it carries.
+
+    The loop reads of each of them exactly the tile, or row, that it fills next, and nothing else
+    of its memory.
+    """
+    param = loop.carry_params[carry]
+    takes = [op for op in loop.body.ops if op.name == "part" or op.name == "index" and is_row(op)]
+    fill = _fill_of(loop, param, takes)
+    if fill is None:
         return []
-    fill = ops[filled_at]
-    by, start = (own.name, own.operands[1]) if own else ("index", fill.operands[2])
-    if start is not loop.position and not (start is loop.index and loop.stride):
-        return []
-    same = {op for op in takes.values() if op.name == by and op.operands[1] is start
-            and (own is None or op.attrs == own.attrs)}  # fmt: skip
-    rows = dict(zip(loop.read_params, loop.reads)) if start is loop.position else {}
-    views = {*takes, *rows}
+    same = [op for op in takes if fill.is_of_same_rows(op)]
+    by_position = fill.start is loop.position
+    rows = dict(zip(loop.read_params, loop.reads)) if by_position else {}
+    still_read = _read_otherwise(loop, fill, same, {*(op.result for op in takes), *rows})
+    still_read.update(v for v in (() if rows else loop.reads) if isinstance(v, Value))
+    locations = NONE.union(*(aliases.get(value, NONE) for value in still_read))
+    arrays = (*(op.operands[0] for op in same), *rows.values())
+    return [
+        array
+        for array in arrays
+        if isinstance(array, Value)
+        and array is not param
+        and aliases.get(array, NONE)
+        and aliases[array].isdisjoint(locations)
+    ]
+
+
+def _fill_of(loop: Loop, param: Value, takes: Sequence[Op]) -> _Fill | None:
+    """Returns how ``loop`` fills the array ``param``, a tile or row per iteration, or None."""
+    view = next((op for op in takes if op.operands[0] is param), None)
+    for place, op in enumerate(loop.body.ops):
+        if view is None:
+            fills = op.name == "set_item" and is_row(op) and op.operands[0] is param
+        else:
+            fills = view.result in op.operands
+        if fills:
+            kind, start = (
+                ("index", op.operands[2]) if view is None else (view.name, view.operands[1])
+            )
+            each_once = start is loop.position or start is loop.index and loop.stride
+            return _Fill(place, kind, start, view) if each_once else None
+    return None
+
+
+def _read_otherwise(loop: Loop, fill: _Fill, same: Sequence[Op], views: set[Value]) -> set[Value]:
+    """Returns the values that the loop reads in another way, or after the fill.
+
+    ``views`` are tiles and rows; views of these count as such.
+    """
+    ops = loop.body.ops
     for op in ops:
-        views.update(op.results if op.opdef.views and op.operands[0] in views else ())
-    late = filled_at + (by == "part")  # a row may be made by what reads more than that row
-    spared = {value for op in ops if op not in same for value in uses_of(op)} - views
-    spared.update(value for op in ops[late:] for value in uses_of(op))
-    given = (*loop.bounds, *loop.inits, *loop.body.yields, *(() if rows else loop.reads))
-    spared.update(value for value in given if isinstance(value, Value))
-    cells = NONE.union(*(lies.get(value, NONE) for value in spared))
-    arrays = (*(op.operands[0] for op in takes.values() if op in same), *rows.values())
-    return [array for array in arrays if isinstance(array, Value) and array is not param
-            and lies.get(array, NONE) and lies[array].isdisjoint(cells)]  # fmt: skip
+        if op.opdef.views and op.operands[0] in views:
+            views.update(op.results)
+    # The call that fills a row may read more than that row.
+    late = fill.place + (fill.kind == "part")
+    found = {value for op in ops if op not in same for value in uses_of(op)} - views
+    found.update(value for op in ops[late:] for value in uses_of(op))
+    given = (*loop.bounds, *loop.inits, *loop.body.yields)
+    return found | {value for value in given if isinstance(value, Value)}
 
 
-def _fills(op: Op, own: Op | None, param: Value) -> bool:
-    """Whether ``op`` writes to a tile or row of ``param``, which ``own`` took of it or it sets."""
-    if own is not None:
-        return own.result in op.operands
-    return op.name == "set_item" and is_row(op) and op.operands[0] is param
-
-
-def _is_fixed(op: Op) -> bool:
-    """Whether what stands before ``op`` cannot be done after it: a row may read, as it is now, the
-    memory that ``op`` writes to."""
+def _is_barrier(op: Op) -> bool:
+    """True if no operation may move after ``op``, which may write to memory that others read."""
     inner = (each for region in op.regions for each in region.walk())
     return any(each.opdef.effect or destination_of(each) is not None for each in (op, *inner))
 
 
-def _is_small(op: Op, whole: int) -> bool:
-    """Whether ``op`` makes arrays that are small beside one of so many elements."""
+def _is_small(op: Op, elements: int) -> bool:
+    """True if the results of ``op`` are small beside an array of so many elements."""
     sizes = [_shape(result) for result in op.results]
     known, ratio = not op.regions and None not in sizes, costs().waits_for_tiles_ratio
-    return known and sum(math.prod(size or ()) for size in sizes) * ratio <= whole
+    return known and sum(math.prod(size or ()) for size in sizes) * ratio <= elements
 
 
 def _is_total(op: Op) -> bool:
-    """Whether ``op`` is a sum, to nothing large, of what is in all tiles."""
+    """True if ``op`` is a sum over all tiles with a small result."""
     if op.name not in TOTALS or not (op.attrs["axes"] is None or 0 in op.attrs["axes"]):
         return False
     shape = _shape(op.result)
@@ -320,15 +386,16 @@ def _is_total(op: Op) -> bool:
 
 
 def _worked_on(op: Op) -> tuple[int, ...] | None:
-    """The shape that ``op`` works on, row by row: of its result, or of what it reduces."""
+    """Returns the shape on which ``op`` works row by row: of its result, or of a reduced array."""
     if op.name in REDUCTIONS and op.attrs["axes"] and 0 not in op.attrs["axes"]:
         return _shape(op.operands[0])
     return _shape(op.result) if _is_elementwise(op) else None
 
 
 def _size(op: Op) -> int:
-    """How many elements ``op`` works on."""
-    return math.prod(_shape(op.operands[0]) if op.name in REDUCTIONS else _worked_on(op) or ())  # type: ignore[arg-type]
+    """Returns the number of elements on which ``op`` works."""
+    shape = _shape(op.operands[0]) if op.name in REDUCTIONS else _worked_on(op)
+    return math.prod(shape or ())
 
 
 def _is_elementwise(op: Op) -> bool:
@@ -344,16 +411,16 @@ def _shape(operand: AnyOperand) -> tuple[int, ...] | None:
     type_ = type_of(operand)
     if not isinstance(type_, ArrayType) or not type_.is_static or type_.dtype == "bfloat16":
         return None
-    return type_.shape  # type: ignore[return-value]
+    return type_.static_shape
 
 
-def _is_whole(operand: AnyOperand, shape: Sequence[int]) -> bool:
+def _has_tiles(operand: AnyOperand, shape: Sequence[int]) -> bool:
     have = _shape(operand)
     return have is not None and len(have) == len(shape) and have[0] == shape[0]
 
 
 def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
-    """Whether every tile meets the same ``operand``."""
+    """True if every tile reads the same ``operand``."""
     if not isinstance(type_of(operand), ArrayType):
         return True
     have = _shape(operand)
@@ -361,18 +428,20 @@ def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
 
 
 def _is_large(shape: Sequence[int]) -> bool:
-    """Whether an array of singles of this shape has many tiles."""
+    """True if a single-precision array of this shape has many tiles."""
     return math.prod(shape) * 4 >= costs().full_tiles * costs().tile_bytes
 
 
-def _rows(shape: Sequence[int], type_: Type, arrays: int = 1) -> int | None:
-    """The rows of a tile, where so many are in use at once: the largest fitting divisor of the
-    first axis."""
+def _tile_rows(shape: Sequence[int], type_: Type, arrays: int = 1) -> int | None:
+    """Returns the rows of a tile, so many of which are in use at once.
+
+    It is the largest fitting divisor of the first axis, or None if there is none.
+    """
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
-    whole = costs().tile_bytes
-    largest = tile = whole if _is_large(shape) else whole // 2
+    largest = costs().tile_bytes if _is_large(shape) else costs().tile_bytes // 2
+    tile = largest
     if shape[0] * row < costs().least_tiles * largest or item_size(type_.dtype) > 8:
         return None
     while tile * arrays > costs().cache_bytes and tile > costs().smallest_tile_bytes:
