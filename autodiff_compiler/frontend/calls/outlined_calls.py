@@ -7,11 +7,8 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.frontend.abstract.heap import detach
-from autodiff_compiler.frontend.abstract.values import (
-    State,
-    leaves,
-)
-from autodiff_compiler.frontend.calls.outlining import apply_writes, link_aliases
+from autodiff_compiler.frontend.abstract.values import Heap, State, leaves
+from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.naming import hides_values
@@ -25,50 +22,63 @@ def call_outlined(
     callee: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    again: bool = False,
+    recompute: bool = False,
 ) -> Any:
-    """Calls a Cell, a method or a function that has a text."""
+    """Calls a Cell, method or source function. Inlines it where a call could not do the same."""
     if isinstance(callee, Cell):
-        again |= bool(low.compilation.attribute(callee, "_recompute", low.builder.span))
-    if any(hides_values(value, low.state.heap) for value in (*args, *kwargs.values())):
-        return low.enter(callee, args, kwargs)
+        recompute |= bool(low.compilation.attribute(callee, "_recompute", low.builder.span))
+    given = (*args, *kwargs.values())
     key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
-    if key in low.compilation.written_out:
+    hidden = any(hides_values(value, low.state.heap) for value in given)
+    if hidden or key in low.compilation.written_out:
         return low.enter(callee, args, kwargs)
     made = low.outline(callee, args, kwargs, effects=True, throws=True)
-    shown = low.compilation.numpy and _shows(low, (*args, *kwargs.values()), made)
-    inside = made.wrote or shown or _hands_on(low, (*args, *kwargs.values()), made)
-    if made.returned is MISSING or inside or made.hooks_argument:
+    if _must_inline(low, given, made):
         low.compilation.written_out.add(key)
         return low.enter(callee, args, kwargs)
-    handed = low.compilation.path(made.outcome) is not None  # it is an outside container itself
-    known = handed or not isinstance(made.returned, Value)
-    if known and (Effects().inside(made.function.body) or made.thrown):
-        low.compilation.written_out.add(key)
-        return low.enter(callee, args, kwargs)  # nobody would read a result of the call
-    if known and not made.writes:
+    is_known = _is_known(low, made)
+    if is_known and not made.writes:
         return made.outcome  # no call is needed
     shared = low.compilation.share(made.function)
-    result, *news = low.builder.call(shared, made.operands, again)
-    if effects.demand.name in shared.op_names:  # what the call gives may be read by nobody
+    result, *news = low.builder.call(shared, made.operands, recompute)
+    if effects.demand.name in shared.op_names:  # keeps the call where its result is not read
         low.builder.make(effects.demand, (result,), {})
     apply_writes(low, made, news)
-    return made.outcome if known else link_aliases(low,
-        low.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
+    if is_known:
+        return made.outcome
+    return link_aliases(low, low.unpacked(result, made.outcome, made.heap, known=True), made)
 
 
-def _shows(low: Lowering, args: Sequence[Any], made: Any) -> bool:
-    """Return True if a called function may return an argument or a view of one. Inlining it
-    then tells which."""
-    given = leaves(detach(tuple(args), low.state))
-    return bool(made.memory & low.compilation.memory.of_all(given))
+def _must_inline(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+    """True if a call of the outlined function would not do what Python does."""
+    if made.returned is MISSING or made.wrote or made.hooks_argument:
+        return True
+    if low.compilation.numpy and _may_return_argument(low, given, made):
+        return True
+    if _aliases_written_parameter(low, given, made):
+        return True
+    # Nobody would read the result of a call with a known outcome.
+    return _is_known(low, made) and bool(Effects().inside(made.function.body) or made.thrown)
 
 
-def _hands_on(low: Lowering, args: Sequence[Any], made: Any) -> bool:
-    """Whether a Parameter that a called text writes is itself given to it, or its outcome."""
+def _is_known(low: Lowering, made: OutlinedCall) -> bool:
+    """True if the outcome is a container from outside, or holds no run-time value."""
+    is_outside = low.compilation.path(made.outcome) is not None
+    return is_outside or not isinstance(made.returned, Value)
+
+
+def _may_return_argument(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+    """True if a called function may return an argument or a view of one. Inlining it decides
+    which."""
+    arrays = leaves(detach(tuple(given), low.state))
+    return bool(made.memory & low.compilation.memory.of_all(arrays))
+
+
+def _aliases_written_parameter(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+    """True if a Parameter that the function writes is among its arguments or in its outcome."""
     cells = [low.compilation.cells[id(w.target), None] for w in made.writes if w.name is None]
     memory = low.compilation.memory.of_all
-    sides = (tuple(args), low.state), (made.outcome, State({}, made.heap))
+    sides = (tuple(given), low.state), (made.outcome, State({}, Heap(made.heap)))
     return any(
         memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)
         for things, state in sides

@@ -1,4 +1,4 @@
-"""A text as a function of its own: what it takes, what it gives, and what it writes outside."""
+"""Outlining: a call is lowered as a function of its own, with its results and its writes."""
 
 from __future__ import annotations
 
@@ -50,32 +50,86 @@ from autodiff_compiler.span import NOWHERE
 
 @dataclass(frozen=True)
 class OutlinedCall:
-    """A function made of a call: its operands here, where the slots went (slot -> parameter), the
-    parameters that are the kept weights, what it returns packed, and as a compile-time value with
-    the heap that it is told in; what tensors from here that may be,
-    and those of them that the function writes to."""
+    """A function made of a call, with the operands that a call of it takes."""
 
     function: Function
+    #: The operands of the call, in the caller.
     operands: list[AnyOperand]
+    #: The parameter of each slot.
     places: dict[int, int]
+    #: The parameters that are the kept weights.
     weights: list[int]
+    #: The packed outcome; ``MISSING`` where the function cannot be called.
     returned: Any
+    #: The outcome as a compile-time value, and the heap that its containers are in.
     outcome: Any
     heap: Mapping[HeapRef, Any]
+    #: The writes to outside objects, whose new values are returned after the outcome.
     writes: tuple[Write, ...] = ()
+    #: The caller's tensors that may be in the outcome.
     memory: frozenset[Any] = frozenset()
+    #: The caller's arrays that the function writes to.
     wrote: frozenset[Any] = frozenset()
-    #: Whether it has a hook on an argument, whose whole cotangent it does not know.
+    #: True if it has a hook on an argument, whose whole cotangent only the caller knows.
     hooks_argument: bool = False
-    #: The cells of handlers here that it sets, with their contents as it sees them.
+    #: The cells of the caller's handlers that it sets, with their contents in the callee.
     thrown: Mapping[HeapRef, Any] = field(default_factory=dict)
-    #: What it writes, as it sees that.
+    #: The written values in the callee.
     contents: tuple[Any, ...] = ()
-    #: Of a root, where lists, named tuples and objects stand in its outcome.
+    #: Of a root, the lists, named tuples and objects of its outcome.
     tree: Any = None
 
 
-def outline(  # noqa: C901
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of ``outline`` that decide what the function returns."""
+
+    aux: bool
+    keep: Sequence[Any] | None
+    root: bool
+    effects: bool
+    throws: bool
+    opens: bool
+
+    @property
+    def returns_writes(self) -> bool:
+        return self.root or self.effects
+
+
+@dataclass(frozen=True)
+class _BoundArguments:
+    """The arguments of an outlined call, as the callee sees them."""
+
+    values: list[Any]
+    #: The parameter of each slot.
+    places: dict[int, int]
+    #: The kept Parameters that were written before: parameter and value in the caller, by identity.
+    written: dict[int, tuple[int, Any]]
+    #: The heap before the call.
+    heap: Mapping[HeapRef, Any]
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The results of an outlined function, packed in the callee."""
+
+    returned: Any
+    #: With ``aux``, the first output once more.
+    first: list[AnyOperand]
+    writes: list[tuple[Write, AnyOperand]]
+    #: The written values before they were packed.
+    contents: list[Any]
+    #: The cells of the caller's handlers that the callee sets; those with run-time values packed.
+    thrown: dict[HeapRef, Any]
+    packed_thrown: list[AnyOperand]
+    tree: Any
+
+    @property
+    def after_outcome(self) -> list[AnyOperand]:
+        return [*self.first, *(value for _, value in self.writes), *self.packed_thrown]
+
+
+def outline(
     low: Lowering,
     callee: Any,
     args: Sequence[Any],
@@ -87,137 +141,198 @@ def outline(  # noqa: C901
     throws: bool = False,
     opens: bool = False,
 ) -> OutlinedCall:
-    """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
-    call of it takes. Outside arrays that it reads, and values of this text that it sees as a
-    closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
-    any case (None: every trainable one that is read). With ``aux`` the first output is returned
-    once more, by itself, and the others are not differentiated. A ``root`` returns what it
-    writes outside after its outcome, and so does one with ``effects``; after that, one that
-    ``throws`` returns what it threw to handlers here. A root may return objects, and so may one
-    that ``opens``. No function may change anything else of
-    its caller's heap.
-    """  # fmt: skip
+    """Lowers ``callee(*args, **kwargs)`` as a function of its own.
+
+    Its parameters are the arguments, the caller's values that it captures, and the outside arrays
+    that it reads. It may change nothing of its caller's heap but what the options allow.
+
+    aux      returns the first output once more; the others are not differentiated.
+    keep     arrays that are parameters in any case; None for every trainable one that is read.
+    root     the outermost function: returns its writes after the outcome, and may return objects.
+    effects  returns its writes after the outcome.
+    throws   returns, after those, what it threw to handlers of the caller.
+    opens    may return objects.
+    """
+    opens = opens or root or isinstance(callee, Flat)
+    options = _Options(aux, keep, root, effects, throws, opens)
     low.frame.names = low.state.names
     child = _child_lowering(low, callee)
-    opens = opens or root or isinstance(callee, Flat)
-    operands: list[AnyOperand] = []
-    places: dict[int, int] = {}
-    told = len(low.compilation.problems)
     with child.builder:
-        child.state = State({}, Heap(low.state.heap))
-        child.pinned = frozenset(low.state.heap)
-        if throws:
-            child.catching = low.catching
-        given = []
-        for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
-            before = len(child.parameters)
-            given.append(add_parameter(child, name, value))
-            if len(child.parameters) > before:
-                places[slot] = before
-        if root:
-            for slot, order in low.compilation.orders.items():
-                low.compilation.memory.layouts[given[slot]] = ordered(given[slot].type, order)
-            low.compilation.arguments = {
-                leaf: low.compilation.found_at[its] for leaf, its in child.taken.items()
-                if isinstance(leaf.type, ArrayType) and its in low.compilation.found_at
-            }  # fmt: skip
-            begin_cells(child)
-        else:
-            begin_own_cells(child)
-        # Kept Parameters that this text writes are, as they stand now, arguments.
-        own: dict[int, tuple[int, Any]] = {}
-        for thing in keep or () if effects else ():
-            cell = low.compilation.cell_of(low.state.heap, thing)
-            if cell is not None:
-                own[id(thing)] = len(child.parameters), low.state.heap[cell]
-                child.state.heap[cell] = add_parameter(child, cell.kind, low.state.heap[cell])
-        heap = dict(child.state.heap)
-        outcome: Any = None
-        with suppress(Unreached):
-            named = dict(zip(kwargs, given[len(args) :]))
-            outcome = child.enter(callee, given[: len(args)], named)
-        if len(low.compilation.problems) > told:
-            raise UsesPoison
-        if not throws and isinstance(outcome, MaybeNone):
-            outcome = require_value(child, outcome)
-        if aux and not (isinstance(outcome, tuple) and len(outcome) > 1):
-            raise low.fail(
-                ShapeError,
-                "When has_aux is True, origin fn requires more than one outputs.",
-                "return a tuple with the output to differentiate first: return loss, aux",
-            )
-        if aux:
-            outcome = (outcome[0], *(without_gradient(child, item) for item in outcome[1:]))
-        if (root or effects) and low.compilation.differentiates:
-            child.handlers.add_outside_hooks(child, places if root else {})
+        bound = _bind_arguments(low, child, options, callee, args, kwargs)
+        outcome = _lower_call(low, child, options, callee, bound, list(kwargs))
+        if options.returns_writes and low.compilation.differentiates:
+            child.handlers.add_outside_hooks(child, bound.places if root else {})
         kept = trainable_parameters(child) if keep is None else tuple(keep)
-        lifted = [thing for thing in kept if id(thing) not in own]
+        lifted = [thing for thing in kept if id(thing) not in bound.written]
         for thing in lifted:
             child.lift(thing)
-        now = child.state.heap
-        outside = set(low.compilation.cells.values()) if effects else set()
-        cells = [cell for each in child.catching for cell in (each.flag, each.thrown)]
-        changed = {ref for ref, was in heap.items() if now.get(ref) is not was}
-        thrown = {
-            cell: detach(child.certainly(now[cell], guarded=True), child.state)
-            for cell in cells if cell in changed
-        }  # fmt: skip
-        clean = root or changed - set(thrown) <= outside
-        shown, tree = open_objects(child, outcome) if opens else (outcome, None)
-        try:
-            returned = child.packed(shown) if clean else MISSING
-        except DTypeError:
-            returned = MISSING
-        first = [child.packed(shown[0])] if aux else []
-        writes, contents = [], []
-        for key, write in child.compilation.written.items() if root or effects else ():
-            if child.compilation.cells[key] in changed:
-                value = child.certainly(now[child.compilation.cells[key]])
-                contents.append(value)
-                kinds = None
-                if root:
-                    value, kinds = open_objects(child, value)
-                writes.append((replace(write, structure=kinds), child.packed(value)))
-        told_thrown = [child.packed(each) for each in thrown.values() if holds_values(each)]
-    for slot, value in enumerate((*args, *kwargs.values())):
-        if slot in places:
-            operands.append(low.packed(value))
-    operands += [value for _, value in own.values()]
-    wish, title = names_of(_of_class(low, callee))
-    more = [*first, *(new for _, new in writes), *told_thrown]
-    function, extra = _finish_function(child, returned, wish, title, lifted, more)
-    for thing in extra:
-        operands.append(thing if isinstance(thing, Value) else
-                        low.lift(thing, outer_name(child, thing)))  # fmt: skip
-    count = len(operands) - len(extra)
+        results = _collect_results(low, child, options, bound, outcome)
+    given = enumerate((*args, *kwargs.values()))
+    operands = [low.packed(value) for slot, value in given if slot in bound.places]
+    operands += [value for _, value in bound.written.values()]
+    name, title = names_of(_of_class(low, callee))
+    function, extra = _finish_function(child, results, name, title, lifted)
+    count = len(operands)
+    operands += [
+        thing if isinstance(thing, Value) else low.lift(thing, outer_name(child, thing))
+        for thing in extra
+    ]
+    places_of_written = {key: place for key, (place, _) in bound.written.items()}
     weights = [
-        own[id(thing)][0] if id(thing) in own else count + _index_of(thing, extra)
+        places_of_written[id(thing)]
+        if id(thing) in places_of_written
+        else count + _index_of(thing, extra)
         for thing in kept
-    ]  # fmt: skip
+    ]
     return OutlinedCall(
-        function, operands, places, weights, returned, outcome, child.state.heap,
-        tuple(write for write, _ in writes), _shared(low, child, outcome),
-        frozenset(child.wrote), child.hooks_argument, thrown, tuple(contents), tree,
-    )  # fmt: skip
+        function=function,
+        operands=operands,
+        places=bound.places,
+        weights=weights,
+        returned=results.returned,
+        outcome=outcome,
+        heap=child.state.heap,
+        writes=tuple(write for write, _ in results.writes),
+        memory=_shared(low, child, outcome),
+        wrote=frozenset(child.wrote),
+        hooks_argument=child.hooks_argument,
+        thrown=results.thrown,
+        contents=tuple(results.contents),
+        tree=results.tree,
+    )
+
+
+def _bind_arguments(
+    low: Lowering,
+    child: Lowering,
+    options: _Options,
+    callee: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> _BoundArguments:
+    """Makes the parameters of the callee, and the heap that it starts with."""
+    child.state = State({}, Heap(low.state.heap))
+    child.pinned = frozenset(low.state.heap)
+    if options.throws:
+        child.catching = low.catching
+    values, places = [], {}
+    for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
+        before = len(child.parameters)
+        values.append(add_parameter(child, name, value))
+        if len(child.parameters) > before:
+            places[slot] = before
+    if options.root:
+        _note_layouts(low, child, values)
+        begin_cells(child)
+    else:
+        begin_own_cells(child)
+    written: dict[int, tuple[int, Any]] = {}
+    for thing in options.keep or () if options.effects else ():
+        cell = low.compilation.cell_of(low.state.heap, thing)
+        if cell is not None:
+            value = low.state.heap[cell]
+            written[id(thing)] = len(child.parameters), value
+            child.state.heap[cell] = add_parameter(child, cell.kind, value)
+    return _BoundArguments(values, places, written, dict(child.state.heap))
+
+
+def _note_layouts(low: Lowering, child: Lowering, values: Sequence[Any]) -> None:
+    """Notes the layouts of a root's arguments, and which arrays of the caller they are."""
+    compilation = low.compilation
+    for slot, order in compilation.orders.items():
+        compilation.memory.layouts[values[slot]] = ordered(values[slot].type, order)
+    compilation.arguments = {
+        leaf: compilation.found_at[its]
+        for leaf, its in child.taken.items()
+        if isinstance(leaf.type, ArrayType) and its in compilation.found_at
+    }
+
+
+def _lower_call(
+    low: Lowering,
+    child: Lowering,
+    options: _Options,
+    callee: Any,
+    bound: _BoundArguments,
+    keywords: Sequence[str],
+) -> Any:
+    """Returns the outcome of the call, lowered in the callee. The last values are those of the
+    ``keywords``."""
+    problems, count = len(low.compilation.problems), len(bound.values) - len(keywords)
+    outcome: Any = None
+    with suppress(Unreached):
+        named = dict(zip(keywords, bound.values[count:]))
+        outcome = child.enter(callee, bound.values[:count], named)
+    if len(low.compilation.problems) > problems:
+        raise UsesPoison
+    if not options.throws and isinstance(outcome, MaybeNone):
+        outcome = require_value(child, outcome)
+    if not options.aux:
+        return outcome
+    if not (isinstance(outcome, tuple) and len(outcome) > 1):
+        raise low.fail(
+            ShapeError,
+            "When has_aux is True, origin fn requires more than one outputs.",
+            "return a tuple with the output to differentiate first: return loss, aux",
+        )
+    return (outcome[0], *(without_gradient(child, item) for item in outcome[1:]))
+
+
+def _collect_results(
+    low: Lowering, child: Lowering, options: _Options, bound: _BoundArguments, outcome: Any
+) -> _Results:
+    """Packs the outcome, the writes to outside objects and what was thrown to the caller."""
+    heap = child.state.heap
+    changed = {ref for ref, before in bound.heap.items() if heap.get(ref) is not before}
+    thrown = {
+        cell: detach(child.certainly(heap[cell], guarded=True), child.state)
+        for handler in child.catching
+        for cell in (handler.flag, handler.thrown)
+        if cell in changed
+    }
+    outside = set(low.compilation.cells.values()) if options.effects else set()
+    is_callable = options.root or changed - set(thrown) <= outside
+    shown, tree = open_objects(child, outcome) if options.opens else (outcome, None)
+    returned = _packed_or_missing(child, shown) if is_callable else MISSING
+    first = [child.packed(shown[0])] if options.aux else []
+    writes, contents = [], []
+    cells = child.compilation.cells
+    for key, write in child.compilation.written.items() if options.returns_writes else ():
+        if cells[key] in changed:
+            value, structure = child.certainly(heap[cells[key]]), None
+            contents.append(value)
+            if options.root:
+                value, structure = open_objects(child, value)
+            writes.append((replace(write, structure=structure), child.packed(value)))
+    packed_thrown = [child.packed(each) for each in thrown.values() if holds_values(each)]
+    return _Results(returned, first, writes, contents, thrown, packed_thrown, tree)
+
+
+def _packed_or_missing(low: Lowering, value: Any) -> Any:
+    """Returns ``value`` as one operand; ``MISSING`` where it cannot be one."""
+    try:
+        return low.packed(value)
+    except DTypeError:
+        return MISSING
 
 
 def _of_class(low: Lowering, callee: Any) -> Any:
-    """``callee``; a method of an object that the text made, as a method of its class."""
+    """Returns ``callee``; a method of an object on the heap as a method of its class."""
     owner = getattr(callee, "__self__", None)
     if not isinstance(owner, HeapRef):
         return callee
     return types.MethodType(callee.__func__, low.state.heap[owner]["__class__"])
 
 
-def _shared(low: Lowering, child: Any, outcome: Any) -> frozenset[Any]:
-    """What of this text an outcome of ``child`` may be."""
+def _shared(low: Lowering, child: Lowering, outcome: Any) -> frozenset[Any]:
+    """Returns the caller's tensors that may be in the outcome of ``child``."""
     memory = low.compilation.memory.of_all(leaves(detach(outcome, child.state)))
     here = [_original_here(low, child, value) for value in memory]
     return low.compilation.memory.of_all(here)
 
 
-def _original_here(low: Lowering, child: Any, value: Any) -> Any:
-    """A tensor that ``child`` sees, as this text sees it."""
+def _original_here(low: Lowering, child: Lowering, value: Any) -> Any:
+    """Returns a tensor of ``child`` as the caller sees it."""
     thing = child.original(value)
     return child.taken.get(value, value) if thing is value else low.lift(thing)
 
@@ -229,36 +344,47 @@ def unpacked(
     heap: Mapping[HeapRef, Any] | None = None,
     known: bool = False,
 ) -> Any:
-    """A run-time container as its items. ``like`` is the compile-time value it was packed from
-    (``heap`` its lists and dicts), where that is known: a list is a list again; and with
-    ``known`` a number or string in it is itself again."""
+    """Returns a run-time container as its items.
+
+    ``like`` is the compile-time value it was packed from, where that is known, and ``heap`` has its
+    lists and dicts: a list becomes a list again. With ``known``, a number or string in ``like`` is
+    returned itself.
+    """
     if known and isinstance(like, (*NUMBERS, str)):
         return like
-    inner = like
-    if isinstance(like, HeapRef) and heap is not None:
-        inner = heap[like]
-    if isinstance(result, Value) and isinstance(result.type, ListType):
-        return low.allocate("list", result)
-    parts = dict(enumerate(inner)) if isinstance(inner, (tuple, list)) else inner
-    if not isinstance(result, Value) or not isinstance(result.type, (TupleType, DictType)):
+    if not isinstance(result, Value):
         return result
-    keys = result.type.keys if isinstance(result.type, DictType) else range(len(result.type.items))
-    likes = parts if isinstance(parts, dict) else {}
-    items = {
+    type_ = result.type
+    if isinstance(type_, ListType):
+        return low.allocate("list", result)
+    if not isinstance(type_, (TupleType, DictType)):
+        return result
+    likes = _parts_by_key(like, heap)
+    keys = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
+    items: dict[Any, Any] = {
         key: low.unpacked(containers.item(result, key=key), likes.get(key), heap, known)
         for key in keys
     }
-    if isinstance(like, HeapRef) and like.kind == OBJECT:
+    kind = like.kind if isinstance(like, HeapRef) else None
+    if kind == OBJECT:
         return low.allocate(OBJECT, {key: items.get(key, part) for key, part in likes.items()})
-    if isinstance(result.type, DictType):
+    if isinstance(type_, DictType):
         return low.allocate("dict", items)
-    if isinstance(like, list) or (isinstance(like, HeapRef) and like.kind == "list"):
+    if kind == "list" or isinstance(like, list):
         return low.new_list(list(items.values()))
     return as_tuple(like, items.values())
 
 
+def _parts_by_key(like: Any, heap: Mapping[HeapRef, Any] | None) -> dict[Any, Any]:
+    """Returns the parts of a compile-time container by position or key; none of other values."""
+    inner = heap[like] if isinstance(like, HeapRef) and heap is not None else like
+    if isinstance(inner, (tuple, list)):
+        return dict(enumerate(inner))
+    return inner if isinstance(inner, dict) else {}
+
+
 def apply_writes(low: Lowering, made: OutlinedCall, news: Sequence[Value]) -> None:
-    """Writes here what a called function wrote: its last results."""
+    """Applies the writes of a called function, which are its last results, in the caller."""
     for write, value, like in zip(made.writes, news, made.contents):
         value.name = str(write.name or write.target.name.rpartition(".")[2])
         value.has_user_name = True
@@ -274,20 +400,21 @@ def apply_writes(low: Lowering, made: OutlinedCall, news: Sequence[Value]) -> No
 
 
 def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
-    """The outcome of a call, which may hold tensors that were given; one that certainly does
-    is the very tensor."""
+    """Returns the outcome of a call. A tensor that certainly is an argument becomes that argument;
+    others are noted as tensors that may be arguments."""
     given = dict(zip(made.function.params, made.operands))
+    memory = low.compilation.memory
 
-    def handed(here: Any, there: Any) -> Any:
+    def link(here: Any, there: Any) -> Any:
         if isinstance(there, Value):
-            if there in low.compilation.memory.layouts and isinstance(here, Value):
-                low.compilation.memory.layouts[here] = low.compilation.memory.layouts[there]
+            if there in memory.layouts and isinstance(here, Value):
+                memory.layouts[here] = memory.layouts[there]
             return given.get(there, here)
         if type(here) is tuple and type(there) is tuple:
-            return tuple(map(handed, here, there))
+            return tuple(map(link, here, there))
         return here
 
-    outcome, memory = handed(outcome, made.outcome), low.compilation.memory
+    outcome = link(outcome, made.outcome)
     here = [*leaves(detach(outcome, low.state))]
     there = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
     for place, leaf in enumerate(here):
@@ -299,34 +426,32 @@ def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
 
 
 def _index_of(thing: Any, things: Sequence[Any]) -> int:
+    """Returns the position of an object itself."""
     return next(place for place, other in enumerate(things) if other is thing)
 
 
 def _child_lowering(low: Lowering, callee: Any) -> Lowering:
+    """Returns the record of a callee's lowering."""
     owner = owner_of(callee)
-    same = owner is not None and owner is low.owner  # a method calls one of its own Cell
-    label = "" if same else label_of(low.compilation.path(owner))
+    is_same = owner is not None and owner is low.owner  # a method calls a method of its Cell
+    label = "" if is_same else label_of(low.compilation.path(owner))
     return Lowering(low.compilation, low.handlers, low, label, owner)
 
 
-def _is_made(low: Lowering, thing: Any) -> bool:
-    """Whether this array is made by the text while it is compiled: such ones come last, for
-    the generated source has values for them."""
+def _is_made_while_compiling(low: Lowering, thing: Any) -> bool:
+    """True if an array is made while compiling. The parameters of these arrays come last: the
+    generated source has values for them."""
     is_array = isinstance(thing, (np.ndarray, np.generic))
     return is_array and low.compilation.path(thing) is None
 
 
 def _finish_function(
-    low: Lowering,
-    returned: Any,
-    name: str,
-    title: str,
-    keep: Sequence[Any] = (),
-    written: Sequence[AnyOperand] = (),
+    low: Lowering, results: _Results, name: str, title: str, keep: Sequence[Any]
 ) -> tuple[Function, list[Any]]:
-    """The finished function, and what its parameters after the arguments are: values of the
-    function around it, then outside arrays."""
-    yields = () if returned is MISSING else (returned, *written)
+    """Returns the function, and what its parameters after the arguments stand for: values of the
+    caller, then outside arrays."""
+    returned = results.returned
+    yields = () if returned is MISSING else (returned, *results.after_outcome)
     if (
         isinstance(returned, Value)
         and not returned.has_user_name
@@ -334,19 +459,18 @@ def _finish_function(
     ):
         returned.name, returned.has_user_name = "out", True
     body = with_hooks(low.hooks, Region((), tuple(low.builder.ops), yields))
-    yields = body.yields
     used = {*free_values(body), *use_counts(body)}
-    lifted = {value for _, value in low.hoisted.values()}
-    own = {*low.parameters, *lifted}
+    own = {*low.parameters, *(value for _, value in low.hoisted.values())}
     captured = [value for value in free_values(body) if value not in own]
     outside = [
-        (thing, value) for thing, value in low.hoisted.values()
+        (thing, value)
+        for thing, value in low.hoisted.values()
         if value in used or any(thing is kept for kept in keep)
-    ]  # fmt: skip
-    outside.sort(key=lambda pair: _is_made(low, pair[0]))
+    ]
+    outside.sort(key=lambda pair: _is_made_while_compiling(low, pair[0]))
     params = (*low.parameters, *captured, *(value for _, value in outside))
     span = low.started or NOWHERE
-    function = Function(name, Region(params, body.ops, yields), span, title)
+    function = Function(name, Region(params, body.ops, body.yields), span, title)
     return function, [
         *(low.handed.get(value, value) for value in captured),
         *(thing for thing, _ in outside),
