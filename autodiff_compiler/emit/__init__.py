@@ -1,1 +1,1 @@
-"""From lowered IR to text: names, expression trees, lines. Nothing here differentiates."""
+"""Emission: prints lowered IR as NumPy source. Nothing here differentiates."""

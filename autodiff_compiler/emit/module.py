@@ -1,4 +1,4 @@
-"""A whole module of NumPy source from functions: the last stage, and the text that runs."""
+"""Prints functions as one module of NumPy source: the last stage of a compilation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from autodiff_compiler.emit.naming.choose import Names, choose_names, reserved_words
 from autodiff_compiler.emit.naming.coalesce import coalesce_variables, remaining_copies
@@ -30,6 +30,7 @@ from autodiff_compiler.emit.text.document import Document
 from autodiff_compiler.emit.text.expressions import print_expression, print_statement
 from autodiff_compiler.emit.text.templates import definitions
 from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
 
 UNBROADCAST = '''\
@@ -47,8 +48,11 @@ Header = Callable[[Names], Sequence[str]]
 
 @dataclass(frozen=True)
 class Emitted:
-    """A module's text, for each of its lines the place in the user's source it is about, and the
-    printed names."""
+    """The source of a module.
+
+    line_map  the place in the user's source that each line was made from.
+    names     the printed names.
+    """
 
     source: str
     line_map: dict[int, Span]
@@ -61,11 +65,14 @@ def emit_module(
     silenced: Mapping[str, Sequence[str]] = MappingProxyType({}),
     constants: Mapping[Value, str] = MappingProxyType({}),
 ) -> Emitted:
-    '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
+    '''Returns the source of a module that defines ``functions`` (callees first).
 
-    ``header`` gives the lines of its docstring from the printed names, ``silenced`` by a function's
-    name the kinds of NumPy's warnings that it does not give, ``constants`` by a parameter the text
-    of its value: that stands above the functions, and is the parameter's default where it can be.
+    header     returns the lines of the docstring.
+    silenced   by a function's name, the kinds of NumPy's warnings that it does not give.
+    constants  by a parameter, the text of its value. The value is defined above the functions, and
+               is the parameter's default if possible.
+
+    The source imports nothing but NumPy, and ``ml_dtypes`` for the dtype bfloat16.
 
     >>> from autodiff_compiler.ir.builder import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -84,84 +91,115 @@ def emit_module(
     def net(x):
         return x.T.sum()
     '''
-    globals_ = {function.name for function in functions}
-    bodies = [_name(function, globals_) for function in functions]
-    used = set().union(*(words for _, _, words in bodies))
+    module = {function.name for function in functions}
+    bodies = [_named_body(function, module) for function in functions]
+    words = set().union(*(body.words for body in bodies))
+    printed = {body.function.name: body.names for body in bodies}
     document = Document()
-    printed = {function.name: names for function, (_, names, _) in zip(functions, bodies)}
-    lines = header(printed)
-    if lines:
-        quotes = '"""'
-        for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
-            document.text(line if len(lines) > 1 else line + quotes)
-        document.blank()
-    if "ml_dtypes" in used:
-        document.add("import ml_dtypes")
-    document.add("import numpy as np")
-    above = definitions(used)
-    for function in functions:
-        names = printed[function.name]
-        above += [f"{names[p]} = {constants[p]}" for p in function.params if p in constants]
-    if above:
-        document.blank()
-        for line in above:
-            document.add(line)
-    if "unbroadcast" in used:
+    _write_docstring(document, header(printed))
+    _write_imports(document, words)
+    _write_constants(document, words, bodies, constants)
+    if "unbroadcast" in words:
         document.blank(2)
         first, *rest = UNBROADCAST.splitlines()
         document.add(first)
         for line in rest:
             document.text(line)
-    for function, (block, names, _) in zip(functions, bodies):
+    for body in bodies:
         document.blank(2)
+        function = body.function
         if function.title != functions[-1].title and function.span != NOWHERE:
-            # The docstring speaks of the last function; line numbers here are of another text.
+            # The docstring is about the last function. The lines of this one are of another source.
             document.text(f"# {function.title} ({function.span.where.rpartition(':')[0]})")
         if kinds := silenced.get(function.name):
             settings = ", ".join(f'{kind}="ignore"' for kind in kinds)
             document.text(f"@np.errstate({settings})")
-        _Writer(document, function, names, constants).write(block)
+        _Writer(document, function, body.names, constants).write(body.block)
     return Emitted(document.render(), document.origins(), printed)
 
 
-def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, str], set[str]]:
-    """The statements of ``function``, the names of its values, and those that stand as text.
+class _NamedBody(NamedTuple):
+    """The statements of a function, the names of its values, and the names that are text."""
 
-    Where a value could not share the variable it is handed to, it is written inside the assignment
-    that hands it on, and sharing is tried anew.
+    function: Function
+    block: Block
+    names: dict[Value, str]
+    words: set[str]
+
+
+def _named_body(function: Function, reserved: set[str]) -> _NamedBody:
+    """Builds the statements of ``function`` and names its values.
+
+    If a value could not share the variable that it is copied to, it is computed inside that copy,
+    and the variables are coalesced again.
     """
     builder = StatementBuilder(function)
     block = builder.build()
     variables = coalesce_variables(function, block, builder.alias)
-    into_moves = remaining_copies(block, variables) & builder.movable
-    if into_moves:
-        builder = StatementBuilder(function, into_moves)
+    into_copies = remaining_copies(block, variables) & builder.movable
+    if into_copies:
+        builder = StatementBuilder(function, into_copies)
         block = builder.build()
         variables = coalesce_variables(function, block, builder.alias)
     words = reserved_words(block)
     names = choose_names(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
-    also = {value: names[token] for value, token in builder.alias.items() if token in names}
-    return block, {**also, **names}, words
+    also = {value: names[stands] for value, stands in builder.alias.items() if stands in names}
+    return _NamedBody(function, block, {**also, **names}, words)
 
 
-def is_lent(function: Function, param: Value) -> bool:
-    """Whether a parameter holds work arrays."""
+def _write_docstring(document: Document, lines: Sequence[str]) -> None:
+    quotes = '"""'
+    if len(lines) == 1:
+        document.text(quotes + lines[0] + quotes)
+    else:
+        for line in (quotes + lines[0], *lines[1:], quotes) if lines else ():
+            document.text(line)
+    if lines:
+        document.blank()
+
+
+def _write_imports(document: Document, words: set[str]) -> None:
+    if "ml_dtypes" in words:
+        document.add("import ml_dtypes")
+    document.add("import numpy as np")
+
+
+def _write_constants(
+    document: Document,
+    words: set[str],
+    bodies: Sequence[_NamedBody],
+    constants: Mapping[Value, str],
+) -> None:
+    lines = definitions(words)
+    for function, _, names, _ in bodies:
+        lines += [f"{names[p]} = {constants[p]}" for p in function.params if p in constants]
+    if lines:
+        document.blank()
+    for line in lines:
+        document.add(line)
+
+
+def is_workspace(function: Function, param: Value) -> bool:
+    """True if a parameter is the tuple of workspace buffers."""
     return any(op.name == "lent" and op.operands[0] is param for op in function.body.ops)
 
 
-def optional(function: Function, constants: Mapping[Value, str]) -> set[Value]:
-    """The parameters with a known value that only such ones follow: they need not be given."""
+def parameters_with_default(function: Function, constants: Mapping[Value, str]) -> set[Value]:
+    """Returns the parameters with a known value that only such parameters follow."""
     found: set[Value] = set()
     for param in reversed(function.params):
         if param in constants:
             found.add(param)
-        elif not is_lent(function, param):
+        elif not is_workspace(function, param):
             break
     return found
 
 
 class _Writer:
-    """Writes the statements of one function into a document."""
+    """Writes the statements of one function into a document.
+
+    shown  the user's line that the last comment showed, and if it was for an adjoint.
+    """
 
     def __init__(
         self,
@@ -171,50 +209,54 @@ class _Writer:
         constants: Mapping[Value, str],
     ):
         self.document, self.function, self.names = document, function, names
-        self.optional = optional(function, constants)
-        self.told: tuple[str, int, bool] | None = None
+        self.with_default = parameters_with_default(function, constants)
+        self.shown: tuple[str, int, bool] | None = None
 
     def write(self, block: Block) -> None:
         params = ", ".join(map(self.parameter, self.function.params))
         span = self.function.span
         head = f"def {self.function.name}({params}):"
         self.document.add(head, 0, origin=None if span == NOWHERE else span)
-        self.block(self.tidy(block), 1)
+        self.block(self.without_self_copies(block), 1)
 
     def parameter(self, param: Value) -> str:
-        """A parameter; work arrays need not be lent, and constants have a value."""
+        """Returns a parameter, with a default for workspace buffers and constants."""
         name = self.names[param]
-        if is_lent(self.function, param):
-            return f"{name}=(None,) * {len(param.type.items)}"  # type: ignore[attr-defined]
-        return f"{name}={name}" if param in self.optional else name
+        if is_workspace(self.function, param):
+            assert isinstance(param.type, TupleType)
+            return f"{name}=(None,) * {len(param.type.items)}"
+        return f"{name}={name}" if param in self.with_default else name
 
-    # What is left when assignments of a variable to itself are gone
+    # Assignments of a variable to itself
 
-    def tidy(self, block: Block) -> Block:
-        """``block`` without what does nothing."""
-        kept = [self.tidied(statement) for statement in block]
-        return [statement for statement in kept if statement is not None]
+    def without_self_copies(self, block: Block) -> Block:
+        """Returns ``block`` without assignments of a variable to itself, and without branches that
+        are empty then."""
+        found = [self.without_self_copy(statement) for statement in block]
+        return [statement for statement in found if statement is not None]
 
-    def tidied(self, statement: Statement) -> Statement | None:
+    def without_self_copy(self, statement: Statement) -> Statement | None:
         if isinstance(statement, ParallelAssign):
             pairs = tuple(p for p in statement.pairs if self.text(p[1]) != self.names[p[0]])
             return replace(statement, pairs=pairs) if pairs else None
         if isinstance(statement, Assign) and isinstance(statement.value, ast.Name):
             return None if self.targets(statement) == self.text(statement.value) else statement
         if isinstance(statement, Branch):
-            then, orelse = self.tidy(statement.then), self.tidy(statement.orelse)
+            then = self.without_self_copies(statement.then)
+            orelse = self.without_self_copies(statement.orelse)
             if then:
                 return replace(statement, then=then, orelse=orelse)
-            return replace(statement, test=_negated(statement.test), then=orelse, orelse=[]) \
-                if orelse else None  # fmt: skip
+            if not orelse:
+                return None
+            return replace(statement, test=_negated(statement.test), then=orelse, orelse=[])
         if isinstance(statement, While):
-            head, body = self.tidy(statement.head), self.tidy(statement.body)
-            return replace(statement, head=head, body=body)
+            head = self.without_self_copies(statement.head)
+            return replace(statement, head=head, body=self.without_self_copies(statement.body))
         if isinstance(statement, For):
-            return replace(statement, body=self.tidy(statement.body))
+            return replace(statement, body=self.without_self_copies(statement.body))
         return statement
 
-    # Lines
+    # Statements
 
     def named(self, name: Any) -> str:
         return self.names[name] if isinstance(name, Value) else name
@@ -224,40 +266,36 @@ class _Writer:
 
     def block(self, block: Block, indent: int) -> None:
         for statement in block:
-            self.statement(statement, indent)
+            WRITERS[type(statement)](self, statement, indent)
         if not block:
             self.document.add("pass", indent)
 
-    def statement(self, statement: Statement, indent: int) -> None:
-        if isinstance(statement, Branch):
-            self.branch(statement, indent)
-        elif isinstance(statement, For):
-            targets = ", ".join(self.names[target] for target in statement.targets)
-            self.header(statement, f"for {targets} in {self.text(statement.items)}:", indent)
-            self.block(statement.body, indent + 1)
-        elif isinstance(statement, While):
-            self.loop(statement, indent)
-        elif isinstance(statement, Break):
-            self.line(statement, f"if {self.text(statement.test)}:", indent)
-            self.line(statement, "break", indent + 1)
-        elif isinstance(statement, TemplateLines):
-            self.lines(statement, statement.trees, indent)
-        else:
-            for text in self.simple(statement):
-                self.line(statement, text, indent)
+    def for_(self, statement: For, indent: int) -> None:
+        targets = ", ".join(self.names[target] for target in statement.targets)
+        self.header(statement, f"for {targets} in {self.text(statement.items)}:", indent)
+        self.block(statement.body, indent + 1)
 
-    def lines(self, statement: TemplateLines, trees: Sequence[ast.stmt], indent: int) -> None:
-        """The lines of a template; one of them may be the head of a loop or a branch."""
+    def break_(self, statement: Break, indent: int) -> None:
+        self.line(statement, f"if {self.text(statement.test)}:", indent)
+        self.line(statement, "break", indent + 1)
+
+    def template(self, statement: TemplateLines, indent: int) -> None:
+        self.template_lines(statement, statement.statements, indent)
+
+    def template_lines(
+        self, statement: TemplateLines, trees: Sequence[ast.stmt], indent: int
+    ) -> None:
+        """Writes the lines of a template, whose loops and branches may hold others."""
         for tree in trees:
             if isinstance(tree, ast.For):
                 items = self.text(tree.iter)
                 self.line(statement, f"for {self.bare(tree.target)} in {items}:", indent)
-                self.lines(statement, tree.body, indent + 1)
+                self.template_lines(statement, tree.body, indent + 1)
             elif isinstance(tree, ast.If):
                 self.line(statement, f"if {self.text(tree.test)}:", indent)
-                self.lines(statement, tree.body, indent + 1)
+                self.template_lines(statement, tree.body, indent + 1)
                 self.line(statement, "else:", indent)
-                self.lines(statement, tree.orelse, indent + 1)
+                self.template_lines(statement, tree.orelse, indent + 1)
             else:
                 self.line(statement, print_statement(rename_values(tree, self.named)), indent)
 
@@ -271,7 +309,7 @@ class _Writer:
             self.document.add("else:", indent)
             self.block(rest, indent + 1)
 
-    def loop(self, statement: While, indent: int) -> None:
+    def while_(self, statement: While, indent: int) -> None:
         if not statement.head:
             self.header(statement, f"while {self.text(statement.test)}:", indent)
             self.block(statement.body, indent + 1)
@@ -280,24 +318,37 @@ class _Writer:
         self.block(statement.head, indent + 1)
         self.line(statement, f"if {self.text(_negated(statement.test))}:", indent + 1)
         self.line(statement, "break", indent + 2)
-        for inner in statement.body:
-            self.statement(inner, indent + 1)
+        if statement.body:
+            self.block(statement.body, indent + 1)
 
-    def simple(self, statement: Statement) -> list[str]:
-        """The lines of a statement without blocks."""
-        if isinstance(statement, Assign):
-            return [f"{self.targets(statement)} = {self.bare(statement.value)}"]
-        if isinstance(statement, ParallelAssign):
-            return self.parallel_assign(statement)
-        if isinstance(statement, Return):
-            values = statement.values or (ast.Constant(None),)
-            tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
-            return [f"return {self.bare(tree)}"]
-        assert isinstance(statement, SimpleStatement)
-        return [print_statement(rename_values(statement.tree, self.named))]
+    def assign(self, statement: Assign, indent: int) -> None:
+        text = f"{self.targets(statement)} = {self.bare(statement.value)}"
+        self.line(statement, text, indent)
+
+    def return_(self, statement: Return, indent: int) -> None:
+        values = statement.values or (ast.Constant(None),)
+        tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
+        self.line(statement, f"return {self.bare(tree)}", indent)
+
+    def simple(self, statement: SimpleStatement, indent: int) -> None:
+        text = print_statement(rename_values(statement.tree, self.named))
+        self.line(statement, text, indent)
+
+    def parallel_assign(self, statement: ParallelAssign, indent: int) -> None:
+        """Writes one assignment after the other, or a tuple assignment if a later one reads an
+        earlier target."""
+        targets = [self.names[target] for target, _ in statement.pairs]
+        needs = [{self.names[value] for value in reads(tree)} for _, tree in statement.pairs]
+        values = [self.text(tree) for _, tree in statement.pairs]
+        later = [set().union(*needs[position + 1 :]) for position in range(len(needs))]
+        if any(target in needed for target, needed in zip(targets, later)):
+            self.line(statement, f"{', '.join(targets)} = {', '.join(values)}", indent)
+            return
+        for target, value in zip(targets, values):
+            self.line(statement, f"{target} = {value}", indent)
 
     def bare(self, tree: ast.expr) -> str:
-        """One side of a simple statement: a tuple of two or more stands without parentheses."""
+        """Returns one side of a simple statement: a tuple of several items has no parentheses."""
         if isinstance(tree, ast.Tuple) and len(tree.elts) > 1:
             return ", ".join(self.text(item) for item in tree.elts)
         return self.text(tree)
@@ -306,37 +357,40 @@ class _Writer:
         names = ["_" if target is None else self.names[target] for target in statement.targets]
         return f"({names[0]},)" if statement.unpacks and len(names) == 1 else ", ".join(names)
 
-    def parallel_assign(self, statement: ParallelAssign) -> list[str]:
-        """One assignment after the other, or all in one where a later one reads an earlier one."""
-        targets = [self.names[target] for target, _ in statement.pairs]
-        needs = [{self.names[value] for value in reads(tree)} for _, tree in statement.pairs]
-        values = [self.text(tree) for _, tree in statement.pairs]
-        later = [set().union(*needs[position + 1 :]) for position in range(len(needs))]
-        if any(target in needed for target, needed in zip(targets, later)):
-            return [f"{', '.join(targets)} = {', '.join(values)}"]
-        return [f"{target} = {value}" for target, value in zip(targets, values)]
-
-    # Comments: every line of the user's once, behind what it does or above what undoes it
+    # Comments: each line of the user's once, behind its code or above its adjoint
 
     def header(self, statement: Statement, text: str, indent: int) -> None:
         self.line(statement, text, indent, behind=True)
 
     def line(self, statement: Statement, text: str, indent: int, behind: bool = False) -> None:
         span = statement.span
-        if span in (NOWHERE, self.function.span):  # what is about the whole needs no tag
+        if span in (NOWHERE, self.function.span):  # a line about the whole function has no comment
             self.document.add(text, indent)
             return
         adjoint = statement.role == "adjoint"
         behind = behind or not adjoint
         here = (span.file, span.line, adjoint)
-        news = None if self.told == here else span.tag
-        self.told = here
-        if news is not None and span.note:
+        new_line = None if self.shown == here else span.tag
+        self.shown = here
+        if new_line is not None and span.note:
             self.document.comment(span.note, indent)
-        if news is not None and not behind:
-            self.document.comment(news, indent)
-        comment = news if behind else span.aside or None
+        if new_line is not None and not behind:
+            self.document.comment(new_line, indent)
+        comment = new_line if behind else span.aside or None
         self.document.add(text, indent, comment, origin=span)
+
+
+WRITERS: dict[type[Statement], Callable[[_Writer, Any, int], None]] = {
+    Assign: _Writer.assign,
+    Branch: _Writer.branch,
+    Break: _Writer.break_,
+    For: _Writer.for_,
+    ParallelAssign: _Writer.parallel_assign,
+    Return: _Writer.return_,
+    SimpleStatement: _Writer.simple,
+    TemplateLines: _Writer.template,
+    While: _Writer.while_,
+}
 
 
 def _negated(test: ast.expr) -> ast.expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.emit.memory_report.table import memory_summary
-from autodiff_compiler.emit.module import optional
+from autodiff_compiler.emit.module import parameters_with_default
 from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -30,7 +30,7 @@ def module_header(program: Program, printed: Names, constants: Mapping[Value, st
     """
     request, names = program.request, _names(program, 0, printed)
     params = program.primal.params
-    has_value = optional(program.functions[0], constants)
+    has_value = parameters_with_default(program.functions[0], constants)
     needed = [param not in has_value for param in program.functions[0].params]
     types = [str(type_of(param)) for param in params]
     lines = [_title(program), ""]

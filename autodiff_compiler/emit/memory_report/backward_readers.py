@@ -1,4 +1,5 @@
-"""Who reads in backward what forward kept: the values that hold it, and the lines that need it."""
+"""The readers of saved values in a backward function: the values that hold them, and the lines that
+need them."""
 
 from __future__ import annotations
 
@@ -8,14 +9,17 @@ from dataclasses import dataclass
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Value
 from autodiff_compiler.span import NOWHERE, Span
 
-#: Parts of lists, whose items are those of the list.
+#: Operations whose result shares its items with a list.
 PARTS = ("list_head", "list_slice")
 
 
 class BackwardFunction:
-    """A backward function, with the operations that read each of its values, at any depth, and the
-    items that are taken out of each. ``others`` are those met so far: all that read one value are
-    found once."""
+    """A backward function with its readers.
+
+    users   by a value, the operations that read it, at any depth.
+    items   by a tuple and a key, the values taken out of it.
+    others  the backward functions met so far, so that each is walked once.
+    """
 
     def __init__(self, function: Function, others: dict[Function, BackwardFunction]):
         self.function, self.others = function, others
@@ -34,7 +38,7 @@ class BackwardFunction:
 
 @dataclass(frozen=True)
 class ResidualReader:
-    """A value of a backward function that holds what is kept."""
+    """A value of a backward function that holds a saved value."""
 
     half: BackwardFunction
     value: Value
@@ -45,7 +49,7 @@ class ResidualReader:
 
 
 def items(readers: Sequence[ResidualReader], key: int) -> list[ResidualReader]:
-    """What holds item ``key`` of a tuple."""
+    """Returns the readers of item ``key`` of a tuple."""
     return [
         ResidualReader(reader.half, item)
         for reader in readers
@@ -54,7 +58,7 @@ def items(readers: Sequence[ResidualReader], key: int) -> list[ResidualReader]:
 
 
 def through_calls(reader: ResidualReader) -> Iterator[ResidualReader]:
-    """What holds a value in the functions that it is handed to."""
+    """Yields the parameters of called functions that hold a value."""
     for op in reader.users:
         if op.name == "call":
             callee = op.attrs["callee"]
@@ -63,7 +67,7 @@ def through_calls(reader: ResidualReader) -> Iterator[ResidualReader]:
 
 
 def through_loops(reader: ResidualReader) -> Iterator[ResidualReader]:
-    """What holds an item of a list or array in the loops that read it; views are looked through."""
+    """Yields the loop parameters that hold an item of a list or array, also of a view of it."""
     for op in reader.users:
         if _is_part(op):
             yield from through_loops(ResidualReader(reader.half, op.result))
@@ -73,7 +77,7 @@ def through_loops(reader: ResidualReader) -> Iterator[ResidualReader]:
 
 
 def _goes_through(op: Op, value: Value) -> bool:
-    """Whether ``op`` is a loop that reads ``value`` item by item."""
+    """True if ``op`` is a loop that reads ``value`` item by item."""
     return op.name in ("for", "while") and value in Loop(op).reads
 
 
@@ -82,7 +86,7 @@ def _is_part(op: Op) -> bool:
 
 
 def reading_lines(reader: ResidualReader) -> list[Span]:
-    """The lines of the operations that read a value, an item of it, or a view of it."""
+    """Returns the lines of the operations that read a value, an item of it, or a view of it."""
     found = []
     for op in reader.users:
         if _is_part(op):

@@ -1,4 +1,4 @@
-"""Bytes as formulas: sums of products of whole numbers and names, where a dimension is a name.
+"""Bytes as formulas: sums of products of integers and names. A name stands for a dimension.
 
 >>> n = ByteFormula.named("n")
 >>> print(formula_of(ArrayType("float32", (2, "b"))) * (n + ByteFormula.of(1)))
@@ -14,19 +14,20 @@ from dataclasses import dataclass, field
 from autodiff_compiler.ir.types import (
     ArrayType,
     DictType,
+    Dim,
     ListType,
     TupleType,
     Type,
     item_size,
 )
 
-#: What nothing is known of.
+#: The name of a number that is unknown at compile time.
 UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
 class ByteFormula:
-    """A polynomial: from the names of each product, in order, to its factor."""
+    """A polynomial: a factor for each product of names. The names of a product are sorted."""
 
     terms: Mapping[tuple[str, ...], int] = field(default_factory=dict)
 
@@ -40,7 +41,7 @@ class ByteFormula:
 
     @property
     def number(self) -> int | None:
-        """The number that it is, or None."""
+        """The value of a constant formula, or None."""
         return None if any(self.terms) else self.terms.get((), 0)
 
     def __add__(self, other: ByteFormula) -> ByteFormula:
@@ -60,13 +61,17 @@ class ByteFormula:
 
     def __str__(self) -> str:
         ordered = sorted(self.terms.items(), key=lambda term: (-len(term[0]), term[0]))
-        text = " + ".join("*".join([*([f"{factor:,}"] if factor != 1 or not names else []), *names])
-                          for names, factor in ordered)  # fmt: skip
+        text = " + ".join(_product(names, factor) for names, factor in ordered)
         return text.replace("+ -", "- ") or "0"
 
 
+def _product(names: tuple[str, ...], factor: int) -> str:
+    number = [f"{factor:,}"] if factor != 1 or not names else []
+    return "*".join([*number, *names])
+
+
 def formula_of(type_: Type) -> ByteFormula:
-    """The bytes of the arrays in a value of this type; Python's numbers count nothing.
+    """Returns the bytes of the arrays in a value of this type. Python's numbers count nothing.
 
     >>> print(formula_of(ArrayType("bool", (3,))), formula_of(ArrayType("float64", (None, 2))))
     3 16*?
@@ -75,14 +80,14 @@ def formula_of(type_: Type) -> ByteFormula:
         known = type_.dtype is not None and type_.shape is not None
         size = ByteFormula.of(item_size(type_.dtype)) if type_.dtype else ByteFormula.named(UNKNOWN)
         for dim in (type_.shape or ()) if known else (UNKNOWN,):
-            size = size * (
-                ByteFormula.of(dim) if isinstance(dim, int) else ByteFormula.named(dim or UNKNOWN)
-            )
+            size = size * _dimension(dim)
         return size
     if isinstance(type_, (TupleType, DictType)):
         return sum(map(formula_of, type_.items), ByteFormula())
-    return (
-        formula_of(type_.item) * ByteFormula.named(UNKNOWN)
-        if isinstance(type_, ListType)
-        else ByteFormula()
-    )
+    if isinstance(type_, ListType):
+        return formula_of(type_.item) * ByteFormula.named(UNKNOWN)
+    return ByteFormula()
+
+
+def _dimension(dim: Dim) -> ByteFormula:
+    return ByteFormula.of(dim) if isinstance(dim, int) else ByteFormula.named(dim or UNKNOWN)

@@ -1,9 +1,8 @@
-"""What a forward half keeps for its backward half: each value with its bytes, the line that made it
-and the lines whose derivatives read it.
+"""The values that a forward function saves for its backward function: the bytes of each, the line
+that made it, and the lines whose derivatives read it.
 
-The residual tuple is taken apart through calls and loops: what a called function keeps stands
-under the name of its residuals (``residuals_1.x``), of what a loop keeps there is one item for
-each iteration.
+The residual tuple is followed through calls and loops. The values that a called function saves are
+named after its residuals (``residuals_1.x``). A loop saves one item for each iteration.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -52,12 +51,14 @@ from autodiff_compiler.span import Span
 
 @dataclass(frozen=True)
 class SavedValue:
-    """A kept value. ``type`` is that of one item, and there are ``times`` of them.
+    """A saved value.
 
-    name     as it is printed.
+    name     the printed name.
+    type     the type of one item.
+    times    the number of items.
     made     the line that made it; NOWHERE for an argument.
-    needed   the lines whose derivatives read it, in the order of the text.
-    memory   where it lies, perhaps together with another.
+    needed   the lines whose derivatives read it, in the order of the source.
+    memory   the memory that it uses, perhaps together with another value.
     """
 
     name: str
@@ -79,15 +80,18 @@ class SavedValue:
 
 
 def saved_values(forward: Function, backward: Function, names: Names) -> list[SavedValue]:
-    """What ``forward`` keeps for ``backward``, in the order of the residual tuple: the last that
-    ``forward`` returns, and the first parameter of ``backward``."""
+    """Returns the values that ``forward`` saves for ``backward``, in the order of the residual
+    tuple.
+
+    The tuple is the last result of ``forward`` and the first parameter of ``backward``.
+    """
     reader = ResidualReader(BackwardFunction(backward, {}), backward.params[0])
     return list(_Finder(Origins(forward, names)).kept(forward.returns[-1], [reader]))
 
 
 def saved_bytes(kept: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
-    """The bytes that are held in all, and those among them that are the caller's arguments. What
-    two values share counts once."""
+    """Returns the bytes of all saved values, and the bytes of the caller's arguments among them.
+    Memory that two values share counts once."""
     found = {memory.key: memory for value in kept for memory in value.memory}.values()
     return (
         sum((memory.size for memory in found), ByteFormula()),
@@ -97,7 +101,7 @@ def saved_bytes(kept: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
 
 @dataclass(frozen=True)
 class _Finder:
-    """Takes apart what one forward function keeps."""
+    """Finds the values that one forward function saves."""
 
     origins: Origins
 
@@ -110,7 +114,8 @@ class _Finder:
         times: ByteFormula = ONE,
         heads: tuple[AnyOperand, ...] = (),
     ) -> Iterator[SavedValue]:
-        """The values in ``operand``, of which ``times`` are kept, the first of them ``heads``."""
+        """Yields the values in ``operand``. Each is saved ``times`` times; the first items are
+        ``heads``."""
         maker = self.origins.maker(operand)
         if maker is not None and maker.name == "make_tuple":
             for key, part in enumerate(maker.operands):
@@ -144,7 +149,7 @@ class _Finder:
         name: str,
         times: ByteFormula,
     ) -> Iterator[SavedValue]:
-        """What the residuals of a called function hold."""
+        """Yields the values in the residuals of a called function."""
         inner = [each for reader in readers for each in through_calls(reader)]
         inside = self.origins.inside(call)
         yield from _Finder(inside).kept(inside.returned(operand), inner, "", f"{name}.", times)
@@ -152,7 +157,7 @@ class _Finder:
     def listed(
         self, operand: AnyOperand
     ) -> tuple[AnyOperand, ByteFormula, tuple[AnyOperand, ...]] | None:
-        """The item that a loop puts into a list, how often, and the items before those."""
+        """Returns the item that a loop appends to a list, how often, and the items before those."""
         maker = self.origins.maker(operand)
         if maker is None:
             return None
@@ -167,7 +172,7 @@ class _Finder:
         return loop.stack_yields[loop.stacked.index(operand)], self.origins.trips(loop), ()
 
     def name(self, operand: AnyOperand, readers: Sequence[ResidualReader]) -> str:
-        """The printed name, of the backward half where forward has none."""
+        """Returns the printed name, in the backward function if forward has none."""
         names = [self.origins.names.get(operand)] if isinstance(operand, Value) else []
         names += [
             self.origins.all_names.get(r.half.function.name, {}).get(r.value) for r in readers

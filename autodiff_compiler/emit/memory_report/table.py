@@ -1,7 +1,7 @@
-"""What is kept for backward as text: for each value its bytes, who made it and who needs it.
+"""The table of saved values: for each its bytes, the line that made it and the lines that need it.
 
-It is the most that is kept: what stands in a branch that is not taken is None. A question mark
-stands for what nothing is known of while compiling, such as the length of a list of the user's.
+The bytes are an upper bound: a value in a branch that is not taken is None. A question mark stands
+for a number that is unknown at compile time, such as the length of the user's list.
 """
 
 from __future__ import annotations
@@ -22,70 +22,80 @@ LINE = 48
 
 
 def memory_table(halves: Sequence[Function], names: Names) -> str:
-    """The table of what forward keeps for backward, and what is held in all."""
+    """Returns the table of the values that forward saves for backward, and their sum."""
     forward, backward = halves
-    kept = saved_values(forward, backward, names)
-    where = forward.span.where.rpartition(":")[0]
-    lines = [f"Kept for backward by {forward.name} ({where}).", ""]
+    saved = saved_values(forward, backward, names)
     home = forward.span.file
-    lines += [f"    {line}" for line in columns([HEAD, *(_row(value, home) for value in kept)])]
-    whole, arguments = saved_bytes(kept)
-    lines += ["", f"In all at most {whole} bytes; what shares memory counts once. Arguments and",
-              f"Parameters, which the caller has anyway, take {arguments} of them."]  # fmt: skip
+    rows = columns([HEAD, *(_row(value, home) for value in saved)])
+    total, arguments = saved_bytes(saved)
+    lines = [
+        f"Kept for backward by {forward.name} ({forward.span.where.rpartition(':')[0]}).",
+        "",
+        *(f"    {row}" for row in rows),
+        "",
+        f"In all at most {total} bytes; what shares memory counts once. Arguments and",
+        f"Parameters, which the caller has anyway, take {arguments} of them.",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def memory_summary(halves: Sequence[Function], names: Names) -> list[str]:
-    """Lines for a docstring: the largest values that are no arguments, if together they are large.
-    Where that depends on the run, ``memory_table`` tells it."""
+    """Returns docstring lines about the largest saved values that are no arguments.
+
+    There are none if these values are small together, or if their size depends on the run; then
+    ``memory_table`` shows it.
+    """
     forward, backward = halves
-    kept = saved_values(forward, backward, names)
-    whole, arguments = saved_bytes(kept)
-    own = (whole - arguments).number
+    saved = saved_values(forward, backward, names)
+    total, arguments = saved_bytes(saved)
+    own = (total - arguments).number
     if own is None or own < costs().told_bytes:
         return []
-    made = [value for value in kept if not all(memory.is_argument for memory in value.memory)]
+    made = [value for value in saved if not all(memory.is_argument for memory in value.memory)]
     most = costs().told_values
     largest = sorted(made, key=lambda value: -(value.size.number or 0))[:most]
-    rows = [
-        (value.name, _type(value), f"{value.size}",
-         f"made by {_numbers([value.made])}, needed by {_numbers(value.needed)}")
-        for value in made if value in largest
-    ]  # fmt: skip
-    more = [f"    and {len(made) - most} smaller ones"] * (len(made) > most)
-    return [f"Kept for backward, in bytes ({own:,} in all, arguments not counted):",
-            *(f"    {line}" for line in columns(rows)), *more]  # fmt: skip
+    rows = columns(_short_row(value) for value in made if value in largest)
+    lines = [f"Kept for backward, in bytes ({own:,} in all, arguments not counted):"]
+    lines += [f"    {row}" for row in rows]
+    if len(made) > most:
+        lines.append(f"    and {len(made) - most} smaller ones")
+    return lines
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of aligned columns.
+    """Returns lines of aligned columns.
 
     >>> columns([("a", "bc", "d"), ("abc", "", "d")])
     ['a    bc  d', 'abc      d']
     """
     listed = list(rows)
     widths = [max(map(len, column)) for column in zip(*listed)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()
-            for row in listed]  # fmt: skip
+    padded = ([text.ljust(width) for text, width in zip(row, widths)] for row in listed)
+    return ["  ".join(row).rstrip() for row in padded]
 
 
-def _row(kept: SavedValue, home: str) -> tuple[str, ...]:
-    made = "(an argument)" if kept.made == NOWHERE else _shown(kept.made, home)
-    lines = list({(span.file, span.line): span for span in kept.needed}.values())
+def _row(saved: SavedValue, home: str) -> tuple[str, ...]:
+    made = "(an argument)" if saved.made == NOWHERE else _shown(saved.made, home)
+    lines = list({(span.file, span.line): span for span in saved.needed}.values())
     needed = [_shown(span, home) for span in lines[:1]] + [f"{span.line}|" for span in lines[1:]]
-    return kept.name, _type(kept), _bytes(kept), made, ", ".join(needed) or "(the result)"
+    return saved.name, _type(saved), _bytes(saved), made, ", ".join(needed) or "(the result)"
 
 
-def _type(kept: SavedValue) -> str:
-    return str(kept.type) if kept.times == ONE else f"{kept.type} x {_factor(kept.times)}"
+def _short_row(saved: SavedValue) -> tuple[str, ...]:
+    lines = f"made by {_numbers([saved.made])}, needed by {_numbers(saved.needed)}"
+    return saved.name, _type(saved), str(saved.size), lines
 
 
-def _bytes(kept: SavedValue) -> str:
-    """What one item takes, and all; nothing where it is no array."""
-    if not kept.size.terms or kept.times == ONE:
-        return str(kept.size) if kept.size.terms else ""
-    product = f"{_factor(kept.item_size)} x {_factor(kept.times)}"
-    return product if kept.size.number is None else f"{product} = {kept.size}"
+def _type(saved: SavedValue) -> str:
+    return str(saved.type) if saved.times == ONE else f"{saved.type} x {_factor(saved.times)}"
+
+
+def _bytes(saved: SavedValue) -> str:
+    """Returns the bytes of one item and of all; an empty text if it is no array."""
+    if not saved.size.terms or saved.times == ONE:
+        return str(saved.size) if saved.size.terms else ""
+    product = f"{_factor(saved.item_size)} x {_factor(saved.times)}"
+    return product if saved.size.number is None else f"{product} = {saved.size}"
 
 
 def _factor(size: ByteFormula) -> str:
@@ -93,7 +103,7 @@ def _factor(size: ByteFormula) -> str:
 
 
 def _shown(span: Span, home: str) -> str:
-    """The user's line; with its file, if that is not ``home``."""
+    """Returns the user's line, with its file unless that is ``home``."""
     text = span.tag if span.file == home else f"{span.where.partition(':')[0]}:{span.tag}"
     return text if len(text) <= LINE else f"{text[: LINE - 3]}..."
 

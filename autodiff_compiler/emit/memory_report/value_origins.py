@@ -1,7 +1,7 @@
-"""Where the values of a forward half come from: the lines that made them, and their memory.
+"""The origins of values in a forward function: the lines that made them, and their memory.
 
-Memory is known by the operation that made it. What an operation in a loop makes in the last
-iteration is told from what it makes before, for a loop leaves the one and may keep the other.
+Memory is identified by the operation that allocates it. For an operation in a loop, the last
+iteration counts separately from those before: a loop returns the one and may save the others.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.span import NOWHERE, Span
 
 ONE = ByteFormula.of(1)
-#: What an operation in a loop makes in the last iteration, and in those before.
+#: The results of an operation in the last iteration of a loop, and in those before.
 LAST, BEFORE = "last", "before"
-#: Carries that are being followed: what goes round in a loop is met again.
+#: The carries on the path followed so far: a path through a loop comes back to them.
 Met = frozenset[AnyOperand]
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The bytes of all arrays that an operation makes, of its last or of its other iterations.
-    ``key`` is alike for the same memory, and tells another call of a function from this one."""
+    """The bytes of all arrays that an operation allocates, in its last or in its other iterations.
+
+    ``key`` is equal for the same memory, and differs for another call of a function.
+    """
 
     key: tuple[object, ...]
     size: ByteFormula
@@ -34,7 +36,15 @@ class Memory:
 
 
 class Origins:
-    """Looks at one forward function, which ``caller`` calls by the operation ``call``."""
+    """The origins of values in one forward function, which ``caller`` calls by the operation
+    ``call``.
+
+    inner    the origins in called functions.
+    carries  by a carry's parameter, its loop.
+    reads    by a loop's parameter for items, the list or array that it reads.
+    often    how often each value is made.
+    home     the innermost loop in which each value is made.
+    """
 
     def __init__(
         self,
@@ -52,14 +62,13 @@ class Origins:
         self.makers = producers(function.body)
         self.carries: dict[AnyOperand, Loop] = {}
         self.reads: dict[AnyOperand, AnyOperand] = {}
-        #: How often each value is made, and the loop that it is made in.
         self.often: dict[AnyOperand, ByteFormula] = {}
         self.home: dict[AnyOperand, Loop] = {}
         once = ONE if caller is None or call is None else caller.often[call.results[0]]
         self._look(function.body, once, None)
 
     def _look(self, region: Region, often: ByteFormula, home: Loop | None) -> None:
-        """Notes where the values of a region are."""
+        """Notes the loops of the values in a region."""
         for op in region.ops:
             self.often.update(dict.fromkeys(op.results, often))
             if home is not None:
@@ -74,7 +83,8 @@ class Origins:
             self._look(loop.body, often * self.trips(loop), loop)
 
     def inside(self, call: Op) -> Origins:
-        """That of what is called; names of its own are told by those of the last result."""
+        """Returns the origins in a called function. Its names start with the name of the call's
+        last result."""
         if call not in self.inner:
             callee = call.attrs["callee"]
             prefix = f"{self.prefix}{self.names.get(call.results[-1], callee.name)}."
@@ -82,17 +92,17 @@ class Origins:
         return self.inner[call]
 
     def returned(self, result: AnyOperand) -> AnyOperand:
-        """What the function returns as this result of the call."""
+        """Returns the value that the function returns as this result of the call."""
         assert self.call is not None
         return self.function.returns[self.call.results.index(result)]
 
     def given(self, param: Value) -> AnyOperand:
-        """What the caller gives for a parameter."""
+        """Returns the value that the caller passes for a parameter."""
         assert self.call is not None
         return self.call.operands[self.function.params.index(param)]
 
     def trips(self, loop: Loop) -> ByteFormula:
-        """How often a loop runs: a number, the name of its bound or of its count."""
+        """Returns how often a loop runs: a number, the name of its bound or of its count."""
         known = trip_count(loop)
         if known is not None:
             return ByteFormula.of(known)
@@ -108,8 +118,11 @@ class Origins:
         return self.makers.get(operand) if isinstance(operand, Value) else None
 
     def made(self, operand: AnyOperand, met: Met = frozenset()) -> Span:
-        """The line that made a value: of what a loop carries, the line in its body; of an array
-        that is filled, the line that made what it is filled with. NOWHERE for an argument."""
+        """Returns the line that made a value; NOWHERE for an argument.
+
+        For a carry this is the line in the loop's body. For an updated array it is the line that
+        made the new content.
+        """
         maker = self.maker(operand)
         if isinstance(operand, Value) and maker is None:
             if operand in self.carries:
@@ -129,7 +142,7 @@ class Origins:
         return maker.span if filled == NOWHERE else filled
 
     def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:
-        """Where all that a value ever is may lie: a view where what it is of does."""
+        """Returns all memory that a value may use. A view uses the memory of its array."""
         maker = self.maker(operand)
         if isinstance(operand, Value) and maker is None:
             if operand in self.carries:
@@ -158,21 +171,22 @@ class Origins:
         return (Memory((*self.path, operand), size),)
 
     def _part(self, after: AnyOperand, loop: Loop, which: str, met: Met) -> tuple[Memory, ...]:
-        """``memory`` of what a loop makes of a carry, but for iterations that are not meant."""
+        """Returns ``memory`` of a carry after an iteration, in the iterations that ``which``
+        names."""
         whole = self.memory(after, met)
         if self.home.get(after) == loop and whole[:1] == (self._piece(after, BEFORE),):
             return (self._piece(after, which),)
         return whole
 
     def _piece(self, made: AnyOperand, which: str) -> Memory:
-        """What is made in a loop, in the last or in the other iterations."""
+        """Returns the memory allocated in a loop, in its last or in its other iterations."""
         last = self.often[self.home[made].count]
         often = last if which == LAST else self.often[made] - last
         return Memory((*self.path, made, which), formula_of(type_of(made)) * often)
 
 
 def _last(maker: Op, result: AnyOperand) -> AnyOperand | None:
-    """What the last iteration made that a loop leaves."""
+    """Returns the value of the last iteration that a loop returns as ``result``, or None."""
     if maker.name not in ("for", "while") or result not in Loop(maker).carried:
         return None
     return Loop(maker).carry_yields[Loop(maker).carried.index(result)]

@@ -1,5 +1,5 @@
-"""Chooses the name of every variable: parameters first, then the user's names, then made-up
-ones."""
+"""The names of variables: parameters first, then the user's names, then names that operators made
+up."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from autodiff_compiler.emit.naming.identifiers import unique_name
 from autodiff_compiler.emit.statements.nodes import (
     Block,
     Return,
-    is_value,
-    targets_of,
-    trees_of,
     value_in,
     walk,
 )
@@ -32,7 +29,8 @@ def choose_names(
     variables: Mapping[Value, Variable],
     reserved: Iterable[str],
 ) -> dict[Value, str]:
-    """The name of every value: parameters first, then the user's names, then made-up ones."""
+    """Returns the name of every value. Parameters choose first, then variables with a user's
+    name."""
     taken = {"_", *reserved}
     order = _ordered(function, block, variables)
     names: dict[Variable, str] = {}
@@ -53,32 +51,35 @@ def choose_names(
 def _ordered(
     function: Function, block: Block, variables: Mapping[Value, Variable]
 ) -> list[Variable]:
-    """Variables in the order in which they choose: as they appear, but what a backward function
-    returns comes right after the parameters (the input's cotangent is ``d_x``)."""
+    """Returns the variables in the order in which they choose a name.
+
+    The order is that of appearance. In a backward function the results come right after the
+    parameters: the cotangent of the input is ``d_x``.
+    """
     values: list[Value | None] = list(function.params)
     if function.role in ("backward", "gradient"):
         ends = [statement for statement in block if isinstance(statement, Return)]
         values += [value_in(tree) for statement in ends for tree in statement.values]
-    values += [value for statement in walk(block) for value in targets_of(statement)]
+    values += [value for statement in walk(block) for value in statement.written]
     found = [variables[value] for value in values if value is not None]
     return list(dict.fromkeys(found))
 
 
 def reserved_words(block: Block) -> set[str]:
-    """The names that stand in templates as text, which no variable may take: ``np``, ``range``.
+    """Returns the names in templates that no variable may have: ``np``, ``range``.
 
-    What a comprehension calls its items is its own affair, unless a value is read inside of it.
+    A name bound by a comprehension is free, unless the comprehension reads a value inside.
     """
     found: set[str] = set()
     for statement in walk(block):
-        for tree in trees_of(statement):
+        for tree in statement.trees:
             found |= _texts(tree)
     return found
 
 
 def _texts(tree: ast.AST) -> set[str]:
     nodes = list(nodes_in(tree))
-    found = {n.id for n in nodes if isinstance(n, ast.Name) and not is_value(n)}
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and value_in(n) is None}
     for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:
@@ -87,9 +88,9 @@ def _texts(tree: ast.AST) -> set[str]:
 
 
 def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
-    """Finds out if a value is read outside the first iterable of a comprehension."""
+    """True if a comprehension reads a value outside its first iterable."""
     return _count_values(node) > _count_values(node.generators[0].iter)
 
 
 def _count_values(tree: ast.AST) -> int:
-    return sum(isinstance(node, ast.Name) and is_value(node) for node in nodes_in(tree))
+    return sum(value_in(node) is not None for node in nodes_in(tree))

@@ -1,8 +1,8 @@
 """Coalesces the values that can share a variable.
 
-A loop's carry and what it is given, or the result of an ``if`` and what its branches give, share
-one variable where their live ranges do not meet; the assignment between them then vanishes. Two
-different names of the user are never made one: his own assignment is printed instead.
+A loop's carry and its new value share a variable if their live ranges do not intersect; so do the
+result of an ``if`` and the results of its branches. The copy between them is then not printed. Two
+different names of the user's are never merged: the user's own assignment is printed instead.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from autodiff_compiler.emit.statements.nodes import (
 )
 from autodiff_compiler.ir.nodes import Function, Value
 
-#: The order in which assignments are made to vanish.
+#: The kinds of copies in the order in which their variables are merged.
 KINDS = ("yield", "init", "branch")
 UNNAMED = "value"
 
 
 @dataclass(eq=False)
 class Variable:
-    """Values under one name. ``range`` is their live range, ``wishes`` what they want to be called:
-    the user's names before made-up ones, the earliest first."""
+    """Values under one name.
+
+    range  the live range.
+    given  the names that the user gave, the earliest first.
+    made   the names that operators made up, the earliest first.
+    """
 
     values: list[Value]
     range: int
@@ -44,12 +48,12 @@ class Variable:
 def coalesce_variables(
     function: Function, block: Block, alias: Mapping[Value, Value]
 ) -> dict[Value, Variable]:
-    """The variable of every value in ``block``."""
+    """Returns the variable of every value in ``block``."""
     ranges = live_ranges((Step((), function.params), *flow_of(block)))
     variables = {v: Variable([v], mask) for v, mask in ranges.items() if isinstance(v, Value)}
     for value in [*variables, *alias]:
         variable = variables.get(alias.get(value, value))
-        # What a loop leaves is called as the variable that went round in it.
+        # The result of a loop has the name of its carry.
         known = value in alias and variable is not None and variable.given
         if variable is not None and value.name and not known:
             given = value.has_user_name or value in function.params
@@ -66,7 +70,7 @@ def coalesce_variables(
 def _unite(
     variables: dict[Value, Variable], target: Value, source: Value | None, kind: str
 ) -> None:
-    """Makes one variable of ``target`` and ``source`` where that is possible."""
+    """Merges the variables of ``target`` and ``source`` if that is possible."""
     if source is None:
         return
     left, right = variables[target], variables[source]
@@ -85,7 +89,7 @@ def _unite(
 
 
 def remaining_copies(block: Block, variables: Mapping[Value, Variable]) -> set[Value]:
-    """The values that an assignment still copies to another variable."""
+    """Returns the values that are still copied to another variable."""
     return {
         source
         for statement in walk(block)

@@ -1,4 +1,4 @@
-"""Makes names that Python can read, and that are not taken."""
+"""Identifiers that Python accepts and that are not used yet."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import unicodedata
 
 
 def as_identifier(name: str) -> str:
-    """``name`` as Python reads it, or made an identifier; ``_`` stands for what nobody reads, and
-    a count that backward reads is called ``i``.
+    """Returns ``name`` in the form that Python reads, made an identifier if needed.
+
+    A name of underscores alone becomes ``i``: a loop's count that the user ignores and backward
+    reads.
 
     >>> as_identifier("lambda"), as_identifier("2 x"), as_identifier("h"), as_identifier("_")
     ('lambda_', '_2_x', 'h', 'i')
@@ -23,8 +25,10 @@ def as_identifier(name: str) -> str:
 
 
 def unique_name(wish: str, taken: set[str], tried: dict[str, int]) -> str:
-    """``wish``, or ``wish_1``, ``wish_2`` and so on: the first that is free. ``tried`` knows where
-    the search for such a name ended before: what was taken stays taken."""
+    """Returns the first free name of ``wish``, ``wish_1``, ``wish_2`` and so on.
+
+    ``tried`` remembers where the last search for this name ended: used names stay used.
+    """
     name, number = wish, 0
     if name in taken:
         number = tried.get(wish, 1)

@@ -1,4 +1,4 @@
-"""``with_unique_names``: every function of a module has a name of its own.
+"""Gives every function of a module a name of its own.
 
 >>> from autodiff_compiler.ir.parser import parse_function
 >>> text = "func @f(%x: int) -> (int) {{\\n  %y: int = add %x, {}\\n  return %y\\n}}\\n"
@@ -19,7 +19,7 @@ from autodiff_compiler.ir.rewrite import map_functions
 
 
 def with_unique_names(roots: Sequence[Function]) -> list[Function]:
-    """The functions with names that are theirs alone; functions of equal text become one."""
+    """Returns the functions with unique names. Functions of equal IR text share one name."""
     taken: dict[str, Function] = {}
     done: dict[int, Function] = {}
 

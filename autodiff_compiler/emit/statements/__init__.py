@@ -1,1 +1,1 @@
-"""Statements from operations: which values are variables, what stands in one expression."""
+"""Statements from operations: each value is a variable or part of an expression."""

@@ -1,19 +1,19 @@
-"""Operations become statements; what is used once is written inside the expression that uses it.
+"""Builds statements from operations. A value that is used once becomes part of its user's
+expression.
 
-Such an expression waits until its user comes. It stops waiting, and becomes a statement of its
-own, when another line of the user's source begins, when something with an effect or a block comes
-between, or when the user's line would get too long or too deep to read.
+The expression of such a value is pending until its user comes. It becomes a statement of its own
+if another line of the user's source begins, if an effect or a block comes between, or if the
+user's line would get too long or too deep.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from string import Formatter
-from typing import cast
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.statements.loops import build_loop
@@ -45,7 +45,7 @@ from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
 
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
-#: Parameters that are opened at once, and the operation that takes an item of each.
+#: Parameters that are unpacked at once, by the operation that takes an item of each.
 OPENERS = {"residuals": "item", "work": "lent"}
 COST_FREE_NODES = (
     ast.Tuple,
@@ -60,7 +60,7 @@ COST_FREE_NODES = (
 
 @dataclass
 class PendingExpression:
-    """An expression on its way to its user."""
+    """An expression that its user has not taken yet."""
 
     op: Op
     tree: ast.expr
@@ -74,7 +74,7 @@ class PendingExpression:
 
     @cached_property
     def has_no_cost(self) -> bool:
-        """Whether it computes nothing, so that its place does not matter."""
+        """True if it computes nothing, so that it may be evaluated anywhere."""
         return self.op.name in DISPLAYS and all(
             isinstance(node, COST_FREE_NODES) for node in nodes_in(self.tree)
         )
@@ -84,11 +84,15 @@ class PendingExpression:
 
 
 class StatementBuilder:
-    """Makes the statements of one function.
+    """Builds the statements of one function.
 
-    ``alias`` maps the values that are one variable by their nature (a loop's carry and its result)
-    to the one that stands for them. ``into_moves`` are values that may be written inside the
-    assignment that hands them on at the end of a region.
+    alias       from a value to the one that stands for its variable: a loop's carry and its
+                result are one variable.
+    into_moves  values that may be computed inside the copy at the end of their region.
+    movable     values that could be, if their variables cannot be coalesced.
+    pending     the expressions that no user has taken yet.
+    by_line     those that compute something, by the user's line that they were made from.
+    skipped     the operations that are not printed.
     """
 
     def __init__(self, function: Function, into_moves: Set[Value] = frozenset()):
@@ -98,7 +102,6 @@ class StatementBuilder:
         self.movable: set[Value] = set()
         self.alias: dict[Value, Value] = {}
         self.pending: dict[Value, PendingExpression] = {}
-        #: Those that do not wait for ever, by the line of the user's that they are about.
         self.by_line: dict[tuple[str, int], dict[Value, PendingExpression]] = {}
         self.tapes = mergeable_tapes(function.body, self.uses)
         self.alias.update(self.tapes.merged_into)
@@ -106,7 +109,7 @@ class StatementBuilder:
         self.out: Block = []
 
     def build(self) -> Block:
-        """The statements of the whole function."""
+        """Returns the statements of the whole function."""
         body = self.function.body
         self.open_residuals(body)
         self.ops(body)
@@ -114,15 +117,15 @@ class StatementBuilder:
         plain = [op for op in used if op.name not in DISPLAYS]
         values = tuple(self.operand(operand) for operand in body.yields)
         self.flush()
-        about = plain[0] if plain else None
+        shown = plain[0] if plain else None
         if end_of(body) is None:
-            self.emit(Return(values), about)
+            self.emit(Return(values), shown)
         return self.out
 
     # Regions
 
     def nested_block(self, work: Callable[[], None]) -> Block:
-        """The statements that ``work`` emits, in a block of their own."""
+        """Returns the statements that ``work`` emits, as a block of their own."""
         outer, self.out = self.out, []
         work()
         inner, self.out = self.out, outer
@@ -149,27 +152,26 @@ class StatementBuilder:
     # Plain operations
 
     def compute(self, op: Op, region: Region) -> None:
-        """An operator with a template."""
+        """Emits an operator with a template, or leaves its expression pending."""
         if op.name == "filled":
             self.materialize(op.operands[1:])
-            self.alias[op.result] = self.variable_of(cast(Value, op.operands[1]))
+            self.alias[op.result] = self.variable_of(op.value_operand(1))
             return
         if op.name == "demand" and op.operands[0] not in self.pending:
-            return  # it has a line of its own
+            return  # it is a statement already
         template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or destination_of(op) is not None:
             self.flush(set(op.operands))
         if not op.results:
             slots, _ = self.slots(op, template)
-            self.emit(TemplateLines(with_local_names(fill_statements(template, slots, ""))), op)
+            self.emit_template(op, template, slots)
             return
         if op.attrs.get("in_place"):
             self.change_in_place(op, template)
             return
         if "{out}" in template:
             slots, _ = self.slots(op, template)
-            out = cast(str, self.variable_of(op.result))  # a value where text will be
-            self.emit(TemplateLines(with_local_names(fill_statements(template, slots, out))), op)
+            self.emit_template(op, template, slots | {"out": name_of(self.variable_of(op.result))})
             return
         slots, depth = self.slots(op, template)
         tree = fill(template, slots)
@@ -181,21 +183,24 @@ class StatementBuilder:
             self.emit(Assign(self.targets(op), tree), op)
 
     def change_in_place(self, op: Op, template: str) -> None:
-        """A list that is changed where it stands; what reads lists may not wait any longer."""
+        """Emits the update of a list in place, after all pending expressions: they may read the
+        list."""
         slots, _ = self.slots(op, template)
         self.flush()
         out, before = self.variable_of(op.result), slots[op.opdef.operands[0]]
         self.emit(ParallelAssign(((out, before),), "yield"), op)
-        old = value_in(before)  # by now another name of the list
+        old = value_in(before)  # from here on a second name of the list
         slots = {
             k: rename_values(s, lambda name: out if name is old else name) for k, s in slots.items()
         }
-        self.emit(
-            TemplateLines(with_local_names(fill_statements(template, slots, cast(str, out)))), op
-        )
+        self.emit_template(op, template, slots | {"out": name_of(out)})
+
+    def emit_template(self, op: Op, template: str, slots: Mapping[str, ast.expr]) -> None:
+        """Emits the statements of a template."""
+        self.emit(TemplateLines(with_local_names(fill_statements(template, slots))), op)
 
     def can_defer(self, op: Op, region: Region) -> bool:
-        """Whether the result of ``op`` can be written inside its user."""
+        """True if the result of ``op`` can be computed inside its user's expression."""
         if op.opdef.effect or destination_of(op) is not None or len(op.results) != 1:
             return False
         value = op.result
@@ -213,7 +218,7 @@ class StatementBuilder:
         return True
 
     def slots(self, op: Op, template: str) -> tuple[dict[str, ast.expr], int]:
-        """What goes into the slots of a template, and how deep that is already."""
+        """Returns the trees for the slots of a template, and how deep they are nested."""
         if op.name not in DISPLAYS:
             self.split_long_expression(op, template)
         depth = max((self.pending[o].depth for o in op.operands if o in self.pending), default=0)
@@ -226,7 +231,7 @@ class StatementBuilder:
         return slots, 0 if op.name in DISPLAYS else depth
 
     def split_long_expression(self, op: Op, template: str) -> None:
-        """Gives operands that wait a line of their own until what remains is readable."""
+        """Emits pending operands as statements until the rest of the line is readable."""
         inner = {o: self.pending[o] for o in op.operands if o in self.pending}
         inner = {value: w for value, w in inner.items() if w.op.name not in DISPLAYS}
         if not inner:
@@ -236,35 +241,35 @@ class StatementBuilder:
         for position, operand in enumerate(op.operands):
             if isinstance(operand, Value):
                 first.setdefault(operand, position)
-        # A row of a comprehension is computed again and again, as an operand written twice is.
+        # Inside a comprehension an operand is computed repeatedly, as is one that is written twice.
         repeated = {
             value
             for value in inner
             if "for " in template or sum(written[slot] for slot in _slots(op, first[value])) != 1
         }
         width = len(template) + sum(w.width for w in inner.values())
-        deep = sum(w.depth >= costs().expression_levels for w in inner.values())
-        left = len(repeated)
+        too_deep = sum(w.depth >= costs().expression_levels for w in inner.values())
+        to_split = len(repeated)
 
         def badness(value: Value) -> tuple[bool, int, int]:
             return value in repeated, inner[value].width, inner[value].depth
 
         for worst in sorted(inner, key=badness, reverse=True):
-            if not (left or width > costs().expression_characters or deep):
+            if not (to_split or width > costs().expression_characters or too_deep):
                 return
-            left -= worst in repeated
+            to_split -= worst in repeated
             width -= inner[worst].width
-            deep -= inner[worst].depth >= costs().expression_levels
+            too_deep -= inner[worst].depth >= costs().expression_levels
             self.emit_pending(worst)
 
     # Operands and statements
 
     def variable_of(self, value: Value) -> Value:
-        """The value that stands for ``value``'s variable."""
+        """Returns the value that stands for ``value``'s variable."""
         return self.alias.get(value, value)
 
     def operand(self, operand: AnyOperand) -> ast.expr:
-        """The tree of an operand; an expression that waited for it is taken."""
+        """Returns the tree of an operand. If its expression is pending, takes it."""
         if not isinstance(operand, Value):
             return literal(operand)
         found = self.pending.get(operand)
@@ -275,7 +280,8 @@ class StatementBuilder:
         return found.tree
 
     def targets(self, op: Op) -> tuple[Value | None, ...]:
-        """The variables of an operation's results; the only one is there even if unused."""
+        """Returns the variables of an operation's results. The only result has one even if it is
+        unused."""
         if len(op.results) == 1:
             return (self.variable_of(op.result),)
         return tuple(self.variable_of(r) if self.uses.count[r] else None for r in op.results)
@@ -285,16 +291,16 @@ class StatementBuilder:
             statement.span, statement.role = op.span, op.role
         self.out.append(statement)
 
-    # What waits
+    # Pending expressions
 
     def defer(self, value: Value, pending: PendingExpression) -> None:
-        """Keeps an expression for its user."""
+        """Leaves an expression pending for its user."""
         self.pending[value] = pending
         if not pending.has_no_cost:
             self.by_line.setdefault(_line(pending.op.span), {})[value] = pending
 
     def take_pending(self, value: Value) -> PendingExpression:
-        """The expression of ``value``, which waits no longer."""
+        """Returns the expression of ``value``, which is no longer pending."""
         pending = self.pending.pop(value)
         line = _line(pending.op.span)
         if not pending.has_no_cost:
@@ -304,13 +310,13 @@ class StatementBuilder:
         return pending
 
     def emit_pending(self, value: Value) -> None:
-        """Makes a statement of what waits for the user of ``value``."""
+        """Emits the pending expression of ``value`` as a statement."""
         self.out.append(self.take_pending(value).statement(self.variable_of(value)))
 
     def flush(self, but: Set[AnyOperand] = frozenset()) -> None:
-        """Makes statements of what waits, in the order of birth, ``but`` of some.
+        """Emits all pending expressions but those in ``but``, in the order of creation.
 
-        A tuple or dict display of nothing but names may stay pending.
+        A tuple or dict display of names alone may stay pending.
         """
         if self.by_line:
             for value, pending in list(self.pending.items()):
@@ -318,13 +324,13 @@ class StatementBuilder:
                     self.emit_pending(value)
 
     def flush_others(self, span: Span) -> None:
-        """As ``flush`` for what is not of the line of ``span``."""
+        """Emits the pending expressions that were made from other lines than that of ``span``."""
         line = _line(span)
         if self.by_line.keys() - {line}:
             self.flush(self.by_line.get(line, {}).keys())
 
     def materialize(self, operands: Iterable[AnyOperand]) -> None:
-        """Makes statements of the ``operands`` that wait, displays too."""
+        """Emits those of ``operands`` that are pending, displays too."""
         for operand in operands:
             pending = self.pending.get(operand) if isinstance(operand, Value) else None
             if pending is not None and pending.op.name != "undefined":
@@ -334,7 +340,7 @@ class StatementBuilder:
     # Calls, branches, residuals
 
     def call(self, op: Op) -> None:
-        """``out, residuals = dense_forward(x, w)``."""
+        """Emits ``out, residuals = dense_forward(x, w)``."""
         name: ast.expr = ast.Name(op.attrs["callee"].name, ast.Load())
         arguments = [self.operand(operand) for operand in op.operands]
         self.flush()
@@ -344,7 +350,7 @@ class StatementBuilder:
         )
 
     def branch(self, op: Op) -> None:
-        """An ``if``; a result that nobody needs is not assigned."""
+        """Emits an ``if``. Unused results are not assigned."""
         test = self.operand(op.operands[0])
         self.flush()
         then, orelse = (self.nested_block(partial(self.arm, op, region)) for region in op.regions)
@@ -362,19 +368,20 @@ class StatementBuilder:
     def assign_together(
         self, pairs: Iterable[tuple[Value, AnyOperand]], kind: str, span: Span = NOWHERE
     ) -> None:
-        """Assignments at the same time; what is about ``span`` is told by the line that follows."""
+        """Emits assignments at the same time. The next line shows the user's line of ``span``."""
         listed = list(pairs)
-        about = [self.pending[o].op for _, o in listed if o in self.pending]
-        about = [op for op in about if _line(op.span) != _line(span)]
+        shown = [self.pending[o].op for _, o in listed if o in self.pending]
+        shown = [op for op in shown if _line(op.span) != _line(span)]
         trees = tuple((target, self.operand(operand)) for target, operand in listed)
         self.flush()
         if trees:
             self.emit(
-                ParallelAssign(trees, kind), next((op for op in about if op.span != NOWHERE), None)
+                ParallelAssign(trees, kind), next((op for op in shown if op.span != NOWHERE), None)
             )
 
     def open_residuals(self, body: Region) -> None:
-        """``x, x_1, y = residuals`` in the place of an ``item`` for each; work arrays likewise."""
+        """Emits ``x, x_1, y = residuals`` in place of an ``item`` for each; likewise for work
+        buffers."""
         for param in body.params:
             opener = OPENERS.get(param.name)
             if opener is None or not isinstance(param.type, TupleType):
@@ -394,11 +401,11 @@ def _line(span: Span) -> tuple[str, int]:
 
 
 def _slots(op: Op, position: int) -> set[str]:
-    """The names that an operand may have in a template."""
+    """Returns the names that an operand may have in a template."""
     return {str(position), op.opdef.operand_name(position)}
 
 
 @cache
 def _fields(template: str) -> Counter[str]:
-    """Count the uses of each slot of a template."""
+    """Counts the uses of each slot of a template."""
     return Counter(name for _, name, _, _ in Formatter().parse(template) if name is not None)

@@ -1,8 +1,8 @@
-"""Loops become statements: carries are variables, stacks are lists, reads are items of lists.
+"""Builds the statements of loops: carries are variables, stacks are lists, reads are list items.
 
-A loop's order is: carries begin, lists begin, then in each iteration items are read, carries that
-are collected as they enter are appended, the body runs, what it made is appended, all carries move
-on at the same time, and the loop may be left.
+The order is: initialise the carries, create the lists. Then, in each iteration: read the items,
+append the carries that are collected on entry, run the body, append what it made, update all
+carries at the same time, leave the loop if its exit test holds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Port = tuple[Value, AnyOperand]
 
 
 class StatementBuilderProtocol(Protocol):
-    """What a loop asks of the builder of its function (``builder.StatementBuilder``)."""
+    """The interface of ``builder.StatementBuilder`` that a loop needs."""
 
     uses: Uses
     tapes: TapeMerges
@@ -72,12 +72,17 @@ def build_loop(builder: StatementBuilderProtocol, loop: Loop) -> None:
 
 
 def call(function: str, *arguments: ast.expr) -> ast.Call:
-    """The tree of ``function(arguments)``."""
+    """Returns the tree of ``function(arguments)``."""
     return ast.Call(ast.Name(function, ast.Load()), list(arguments), [])
 
 
 class _Loop:
-    """One loop on its way: which ports are needed, and its statements."""
+    """The statements of a loop while they are built, and the ports that are needed.
+
+    stacks  the lists that are needed, with the item that each collects.
+    reads   the parameters for items, with the list that is read and how many items are before them.
+    counts  True if the iterations have to be counted in a variable.
+    """
 
     def __init__(self, builder: StatementBuilderProtocol, loop: Loop):
         self.builder, self.loop, self.op = builder, loop, loop.op
@@ -85,9 +90,10 @@ class _Loop:
         self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]
         shifted = builder.tapes.shifted
         self.reads = [
-            (param, *shifted.get(source, (source, 0)))  # type: ignore[arg-type]
-            for param, source in zip(loop.read_params, loop.reads) if count[param]
-        ]  # fmt: skip
+            (param, *shifted.get(source, (source, 0)))
+            for param, source in zip(loop.read_params, loop.reads)
+            if count[param]
+        ]
         stored_by_position = bool(self.reads) or loop.runs_reversed and bool(self.stacks)
         self.needs_position = count[loop.position] > 0 or stored_by_position
         self.needs_count = count[loop.count] > 0
@@ -100,7 +106,7 @@ class _Loop:
         self.unify_variables()
 
     def unify_variables(self) -> None:
-        """Makes one variable of what is one by its nature."""
+        """Gives one variable to the values that always are the same variable."""
         loop, alias = self.loop, self.builder.alias
         tests = (None,) * loop.carries if loop.condition is None else loop.condition.params
         for param, result, test in zip(loop.carry_params, loop.carried, tests):
@@ -150,7 +156,8 @@ class _Loop:
         builder.emit(While(head, test, body), self.op)
 
     def start_lists(self, bounds: list[ast.expr]) -> None:
-        """``h_tape, branch_tape = [], []``; a loop that runs backward fills lists by position."""
+        """Emits ``h_tape, branch_tape = [], []``. A loop that runs backward fills its lists by
+        position."""
         if not self.stacks:
             return
         empty: ast.expr = ast.List([], ast.Load())
@@ -166,26 +173,26 @@ class _Loop:
         self.assign([stacked for stacked, _ in self.stacks], begun)
 
     def head(self, first: AnyOperand) -> ast.expr:
-        """The first item of a list: a carry as it begins, or any other value."""
+        """Returns the first item of a list: a carry's initial value, or any other value."""
         for param, init in zip(self.loop.carry_params, self.loop.inits):
             if init is first:
                 return name_of(self.builder.variable_of(param))
         return self.builder.operand(first)
 
     def assign(self, targets: list[Value], trees: list[ast.expr]) -> None:
-        """One statement for all."""
+        """Emits one assignment for all targets."""
         tree = trees[0] if len(trees) == 1 else ast.Tuple(trees, ast.Load())
         self.builder.emit(Assign(tuple(targets), tree))
 
     def iteration(self, bounds: list[ast.expr]) -> tuple[tuple[Value, ...], ast.expr]:
-        """The targets and the iterable of a ``for``."""
+        """Returns the targets and the iterable of a ``for``."""
         loop = self.loop
         assert loop.index is not None
         items: ast.expr = range_of(bounds)
         targets: tuple[Value, ...] = (loop.index,)
         if self.needs_position and not loop.starts_at_zero:
             if self.counts_from_start():
-                # A list of pairs, for reversed to go through, would be long.
+                # ``reversed(list(enumerate(...)))`` would build a long list of pairs.
                 targets, items = (
                     (loop.position,),
                     call("range", _moved(bounds[1], ast.Sub, bounds[0])),
@@ -198,14 +205,14 @@ class _Loop:
         return targets, call("reversed", items) if loop.runs_reversed else items
 
     def counts_from_start(self) -> bool:
-        """True if the position is counted, and the index is so much more."""
+        """True if the loop counts the position, and the index is the position plus the start."""
         if not self.loop.is_for or not self.loop.runs_reversed or self.loop.starts_at_zero:
             return False
         start, _, step = self.loop.bounds
         return self.needs_position and self.needs_index and type(start) is int and step == 1
 
     def body(self) -> None:
-        """The statements of an iteration."""
+        """Emits the statements of an iteration."""
         builder, loop = self.builder, self.loop
         if self.counts_from_start():
             assert loop.index is not None
@@ -221,8 +228,8 @@ class _Loop:
         for port in self.stacks:
             if port not in entering:
                 self.collect(*port)
-        # A test that is written out where the loop ends tells its line there.
-        told = builder.pending.get(loop.until) if isinstance(loop.until, Value) else None
+        # A pending test is printed at the end of the body, and shows its line there.
+        pending = builder.pending.get(loop.until) if isinstance(loop.until, Value) else None
         test = self.exit_test()
         moves = zip(map(builder.variable_of, loop.carry_params), loop.carry_yields)
         builder.assign_together(
@@ -233,33 +240,36 @@ class _Loop:
             one.target.ctx = ast.Store()
             builder.emit(SimpleStatement(one))
         if test is not None:
-            builder.emit(Break(test), told.op if told and not isinstance(test, ast.Name) else None)
+            builder.emit(
+                Break(test), pending.op if pending and not isinstance(test, ast.Name) else None
+            )
 
     def changes(self, token: Value, operand: AnyOperand) -> bool:
         return not isinstance(operand, Value) or self.builder.variable_of(operand) is not token
 
-    def item(self, source: ast.expr, ahead: int = 0) -> ast.expr:
+    def item(
+        self, source: ast.expr, ahead: int = 0, ctx: ast.expr_context | None = None
+    ) -> ast.Subscript:
         position: ast.expr = name_of(self.builder.variable_of(self.loop.position))
         if ahead:
             position = ast.BinOp(position, ast.Add(), literal(ahead))
-        return ast.Subscript(source, position, ast.Load())
+        return ast.Subscript(source, position, ctx or ast.Load())
 
     def collect(self, stacked: Value, operand: AnyOperand) -> None:
-        """Puts an item into its list."""
+        """Emits the append of an item to its list."""
         item = self.builder.operand(operand)
         if not self.loop.runs_reversed:
             append = ast.Attribute(name_of(stacked), "append", ast.Load())
             self.builder.emit(SimpleStatement(ast.Expr(ast.Call(append, [item], []))))
             return
-        place = self.item(name_of(stacked))
-        place.ctx = ast.Store()  # type: ignore[attr-defined]
-        self.builder.emit(SimpleStatement(ast.Assign([place], item)))
+        target = self.item(name_of(stacked), ctx=ast.Store())
+        self.builder.emit(SimpleStatement(ast.Assign([target], item)))
 
     def exit_test(self) -> ast.expr | None:
-        """The test that ends the loop, as it reads when all carries have moved on.
+        """Returns the test that ends the loop, as it reads after all carries are updated.
 
-        What a carry is given is read from the carry then. What needs a carry as it entered is
-        computed before.
+        The new value of a carry is then read from the carry. A test that needs a carry's old value
+        is computed before the update.
         """
         builder, loop = self.builder, self.loop
         if not loop.has_until or loop.until is False:
@@ -286,7 +296,7 @@ class _Loop:
 
 
 def range_of(bounds: list[ast.expr]) -> ast.expr:
-    """``range(n)``: the start and the step are left out where they go without saying."""
+    """Returns ``range(n)``, without a start of 0 and a step of 1."""
     start, stop, step = bounds
     if _is(step, 1):
         return call("range", stop) if _is(start, 0) else call("range", start, stop)
@@ -294,7 +304,7 @@ def range_of(bounds: list[ast.expr]) -> ast.expr:
 
 
 def _moved(tree: ast.expr, sign: type[ast.operator], by: ast.expr) -> ast.expr:
-    """``tree`` plus or minus a number; a number where both are."""
+    """Returns the tree of ``tree`` plus or minus ``by``; a number if both are numbers."""
     try:
         one, other = ast.literal_eval(tree), ast.literal_eval(by)
         return literal(one + other if sign is ast.Add else one - other)
@@ -303,7 +313,7 @@ def _moved(tree: ast.expr, sign: type[ast.operator], by: ast.expr) -> ast.expr:
 
 
 def length(bounds: list[ast.expr]) -> ast.expr:
-    """How many numbers a range has: a number where the bounds are numbers."""
+    """Returns the length of a range; a number if the bounds are numbers."""
     try:
         return literal(len(range(*(ast.literal_eval(bound) for bound in bounds))))
     except (ValueError, TypeError):

@@ -1,10 +1,11 @@
-"""Tapes of one item more than there are iterations: one list in print where the IR has several.
+"""Merges tapes that have one item more than the loop has iterations: several lists of the IR become
+one printed list.
 
-What enters and what leaves an iteration is kept in one list: what loop ``h`` leaves is stacked, and
-``[x] + h_tape`` is that list, of which one loop reads ``[:-1]`` and ``[1:]``. In print the list
-begins as ``[x]`` and is appended to, and is read at ``[i]`` and ``[i + 1]``. That is a matter of
-writing alone; where a list is used otherwise, it is written as it stands. Where the tape is an
-array, its rows are read likewise.
+The values on entry and on exit of an iteration are kept in one list: if a loop stacks its results
+``h``, ``[x] + h_tape`` is that list, and a later loop reads its ``[:-1]`` and its ``[1:]``. The
+printed list starts as ``[x]``, is appended to, and is read at ``[i]`` and ``[i + 1]``. This
+changes the notation only. A list with other uses is printed as it is. If the tape is an array, its
+rows are read likewise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from autodiff_compiler.emit.statements.use_counts import Uses
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import Producers, producers
 
-#: The rows of an array but for the last, or the first: how many rows are before them.
+#: The indices ``[:-1]`` and ``[1:]``, with the number of rows before the part.
 PARTS: dict[Any, int] = {(("slice", None, -1, None),): 0, (("slice", 1, None, None),): 1}
 
 
@@ -32,12 +33,12 @@ class TapeMerges:
 
     first_items: dict[Value, AnyOperand] = field(default_factory=dict)
     merged_into: dict[Value, Value] = field(default_factory=dict)
-    shifted: dict[Value, tuple[Value, int]] = field(default_factory=dict)
+    shifted: dict[AnyOperand, tuple[AnyOperand, int]] = field(default_factory=dict)
     ops: set[Op] = field(default_factory=set)
 
 
 def mergeable_tapes(body: Region, uses: Uses) -> TapeMerges:
-    """The tapes of a function's body."""
+    """Returns the tapes of a function's body that can be merged."""
     tapes, makers = TapeMerges(), producers(body)
     for op in body.walk():
         if op.name == "list_join" and not op.attrs.get("in_place"):
@@ -73,7 +74,7 @@ def _shifted(source: Value, maker: Op, uses: Uses, tapes: TapeMerges) -> None:
 
 
 def _leaves_out(op: Op) -> tuple[Value, int] | None:
-    """The list that ``op`` gives a part of, and how many items before that part."""
+    """Returns the list that ``op`` takes a part of, and the number of items before that part."""
     source = op.operands[0] if op.operands else None
     if not isinstance(source, Value) or op.attrs.get("in_place"):
         return None

@@ -1,4 +1,4 @@
-"""How often each value is needed, and where; what only serves unused results is not counted."""
+"""Counts the uses of each value. Unused results of branches and loops need no operands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 
 @dataclass
 class Uses:
-    """``count`` per value, ``place`` the region of the last use seen, ``moved`` the values that
-    are handed to another variable at the end of a region."""
+    """The uses of values.
+
+    count  the number of uses of each value.
+    place  the region of the last use seen.
+    moved  the values that are copied to another variable at the end of a region.
+    """
 
     count: Counter[Value] = field(default_factory=Counter)
     place: dict[Value, Region] = field(default_factory=dict)
@@ -25,12 +29,12 @@ class Uses:
                 self.place[operand] = region
 
     def only_in(self, value: Value, region: Region) -> bool:
-        """Whether ``value`` is used exactly once, and in ``region`` itself."""
+        """True if ``value`` is used exactly once, and in ``region`` itself."""
         return self.count[value] == 1 and self.place[value] is region
 
 
 def count_uses(body: Region) -> Uses:
-    """The uses in a function's body, from the end to the beginning."""
+    """Returns the uses in a function's body, visited from the end to the beginning."""
     uses = Uses()
     uses.use(body.yields, body)
     _visit(body, uses)
@@ -45,7 +49,7 @@ def _visit(region: Region, uses: Uses) -> None:
         elif op.regions:
             _visit_loop(Loop(op), region, uses)
         else:
-            # What is filled is read; what it was filled with is in it.
+            # ``filled`` is its array, into which the part has been written.
             uses.use(op.operands[1:] if op.name == "filled" else op.operands, region)
 
 
@@ -70,7 +74,7 @@ def _visit_loop(loop: Loop, region: Region, uses: Uses) -> None:
     uses.use(loop.bounds, region)
     uses.use(loop.inits, region)
     for source, param in zip(loop.reads, loop.read_params):
-        if uses.count[param]:  # read anew in every iteration: never written in place
+        if uses.count[param]:  # read in every iteration: never part of an expression
             uses.use((source,), loop.body)
 
 

@@ -1,7 +1,7 @@
-"""A document of indented code lines, with comments above them or behind them.
+"""A document of indented lines of code, with comments above or behind them.
 
-The trailing comments of one function stand in one column. A comment that does not fit behind its
-line goes above it; code that is too long is wrapped.
+The trailing comments of one function start in one column. A comment that does not fit behind its
+line goes above it. Long lines of code are broken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ CUT = " …"
 
 @dataclass(frozen=True)
 class Line:
-    """Some code, wrapped already, and the comment that belongs to it."""
+    """Some code, already broken into lines, and its comment.
+
+    begins  True if a function or a definition begins here.
+    origin  the place that the code was made from.
+    """
 
     code: tuple[str, ...]
     trailing: str | None = None
@@ -35,7 +39,7 @@ class Line:
 
     @property
     def can_carry(self) -> bool:
-        """Whether the comment fits behind the code at all."""
+        """True if the comment fits behind the code."""
         return (
             self.trailing is not None
             and len(self.code) == 1
@@ -62,8 +66,8 @@ class Document:
     def add(
         self, code: str, indent: int = 0, trailing: str | None = None, origin: Any = None
     ) -> None:
-        """A line of code, the text of the comment behind it (without its ``#``), and what the line
-        comes from: ``origins`` tells it again for every printed line."""
+        """Adds a line of code, its trailing comment (without the ``#``), and the place that it was
+        made from."""
         if indent >= DEEPEST:
             raise UnsupportedSyntax(
                 "the generated code would be indented more deeply than Python allows",
@@ -74,34 +78,34 @@ class Document:
         self.lines.append(Line(wrapped, comment, indent == 0, origin))
 
     def comment(self, text: str, indent: int = 0) -> None:
-        """A comment on a line of its own."""
+        """Adds a comment on a line of its own."""
         self.text(_cut(f"# {text}".rstrip(), WIDTH - indent * STEP), indent)
 
     def text(self, text: str, indent: int = 0) -> None:
-        """A line that is printed as it stands, such as one of a docstring."""
+        """Adds a line that is printed unchanged, such as a line of a docstring."""
         self.lines.append(Line(((" " * indent * STEP + text).rstrip(),)))
 
     def blank(self, count: int = 1) -> None:
-        """Empty lines."""
+        """Adds empty lines."""
         self.lines.extend([Line(("",))] * count)
 
     def render(self) -> str:
-        """The text: no trailing blanks, one line break at the end."""
+        """Returns the text: no trailing blanks, one line break at the end."""
         return "\n".join(text for text, _ in self._printed()) + "\n"
 
     def origins(self) -> dict[int, Any]:
-        """Where each line of the text comes from, by its number, which counts from 1."""
+        """Returns the origin of each printed line, by its number from 1."""
         printed = enumerate(self._printed(), 1)
         return {number: origin for number, (_, origin) in printed if origin is not None}
 
     def _printed(self) -> list[tuple[str, Any]]:
-        """Every line of the text with its origin; no empty lines at either end."""
+        """Returns every printed line with its origin, without empty lines at either end."""
         printed = [pair for group in self._functions() for pair in _aligned(group)]
         kept = [number for number, (text, _) in enumerate(printed) if text]
         return printed[kept[0] : kept[-1] + 1] if kept else []
 
     def _functions(self) -> Iterator[list[Line]]:
-        """The lines from one unindented line of code to the next."""
+        """Yields the lines from one unindented line of code to the next."""
         group: list[Line] = []
         for line in self.lines:
             if line.begins and group:
@@ -112,7 +116,7 @@ class Document:
 
 
 def _aligned(lines: list[Line]) -> Iterator[tuple[str, Any]]:
-    """The text of ``lines``, their trailing comments in one column wherever that is possible."""
+    """Yields the text of ``lines``, with their trailing comments in one column where possible."""
     column = _column([line for line in lines if line.can_carry])
     for line in lines:
         code = list(line.code)
@@ -128,7 +132,7 @@ def _aligned(lines: list[Line]) -> Iterator[tuple[str, Any]]:
 
 
 def _column(lines: list[Line]) -> int:
-    """The leftmost column that the most comments can share."""
+    """Returns the leftmost column that the most comments can share."""
 
     def sharing(column: int) -> int:
         return sum(line.end <= column <= WIDTH - len(line.trailing or "") for line in lines)

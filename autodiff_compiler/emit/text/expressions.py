@@ -1,7 +1,7 @@
-"""Expression trees to text: parentheses only where the grammar asks for them.
+"""Prints expression trees, with parentheses only where the grammar needs them.
 
 ``astunparse`` puts parentheses around everything and cannot write ``a[..., 1:2]`` on today's
-Python; ``Printer`` is its subclass that knows how tightly each expression binds. The text is the
+Python. ``Printer`` is its subclass that knows the precedence of each expression. The text is the
 same, byte for byte, on every supported Python.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Printer", "fill", "fill_statements", "literal", "print_expression", 
 
 
 class Level(IntEnum):
-    """How tightly an expression binds, loosest first; the order of the grammar."""
+    """The precedence of expressions, loosest first, in the order of the grammar."""
 
     NAMED, YIELD, TEST, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND = range(10)
     SHIFT, SUM, TERM, FACTOR, POWER, AWAIT, ATOM = range(10, 17)
@@ -63,26 +63,27 @@ LEVELS: dict[type[ast.AST], Level] = {
 
 
 def level(tree: ast.expr) -> Level:
-    """How tightly the text of ``tree`` binds."""
+    """Returns the precedence of ``tree``."""
     decides = tree.op if isinstance(tree, (ast.BinOp, ast.UnaryOp, ast.BoolOp)) else tree
     return LEVELS.get(type(decides), Level.ATOM)
 
 
 class Printer(astunparse.Unparser):
-    """Writes a tree; ``operand`` is the one place that decides on parentheses.
+    """Writes a tree. Only ``operand`` decides on parentheses.
 
-    The parent writes what needs no such decision (lambda arguments, list displays, ``del`` …).
+    The parent class writes nodes that need no such decision (lambda arguments, list displays,
+    ``del`` …).
     """
 
     def dispatch(self, tree: Any) -> None:
-        """Writes ``tree`` where any expression but ``:=`` and ``yield`` may stand."""
+        """Writes ``tree`` where any expression but ``:=`` and ``yield`` is allowed."""
         if isinstance(tree, ast.expr):
             self.operand(tree, Level.TEST)
         else:
             super().dispatch(tree)
 
     def operand(self, tree: ast.expr, floor: Level) -> None:
-        """Writes ``tree`` where the grammar wants something that binds at least like ``floor``."""
+        """Writes ``tree`` where the grammar needs at least the precedence ``floor``."""
         tree = plain_constant(tree)
         if level(tree) < floor:
             self.write("(")
@@ -105,7 +106,7 @@ class Printer(astunparse.Unparser):
             self.operand(tree, Level.YIELD)
 
     def fill(self, text: str = "") -> None:
-        """Starts a statement; layout is ``lines``' business, so there is no line break here."""
+        """Starts a statement. Line breaks are added later, by ``line_breaking``."""
         self.write(text)
 
     # Statements
@@ -139,7 +140,7 @@ class Printer(astunparse.Unparser):
     def _BinOp(self, tree: ast.BinOp) -> None:
         sign, own = self.binop[type(tree.op).__name__], level(tree)
         left, right = plain_constant(tree.left), plain_constant(tree.right)
-        if isinstance(tree.op, ast.Pow):  # binds to the right, and lets a sign follow it
+        if isinstance(tree.op, ast.Pow):  # right-associative; a sign may follow it
             self.operand(left, own.tighter)
             hugged = is_plain(left) and level(left) >= own.tighter and is_plain(right)
             self.write(sign if hugged else f" {sign} ")
@@ -190,13 +191,13 @@ class Printer(astunparse.Unparser):
         self.write("yield from ")
         self.dispatch(tree.value)
 
-    # What follows an operand: attribute, call, subscript
+    # Attributes, calls, subscripts
 
     def _Attribute(self, tree: ast.Attribute) -> None:
         if isinstance(tree.value, ast.Constant) and type(tree.value.value) is int:
             self.write(
                 f"({print_expression(tree.value)})"
-            )  # in "1.real" the point is a decimal one
+            )  # in "1.real" the point is a decimal point
         else:
             self.operand(tree.value, Level.ATOM)
         self.write(f".{tree.attr}")
@@ -204,12 +205,12 @@ class Printer(astunparse.Unparser):
     def _Call(self, tree: ast.Call) -> None:
         self.operand(tree.func, Level.ATOM)
         if len(tree.args) == 1 and not tree.keywords and isinstance(tree.args[0], ast.GeneratorExp):
-            self.dispatch(tree.args[0])  # brings its own parentheses
+            self.dispatch(tree.args[0])  # has its own parentheses
             return
         self.write("(")
         for position, argument in enumerate([*tree.args, *tree.keywords]):
             self.write(", " if position else "")
-            if isinstance(argument, ast.Starred):  # a call takes a looser operand than a display
+            if isinstance(argument, ast.Starred):  # a call allows a looser operand than a display
                 self.write("*")
                 self.dispatch(argument.value)
             else:
@@ -292,7 +293,7 @@ class Printer(astunparse.Unparser):
 
 
 def print_expression(tree: ast.expr) -> str:
-    """The text of an expression.
+    """Returns the text of an expression.
 
     >>> print_expression(ast.parse("((-a) ** (b)) * (c + (d)).T[(1), 2:3]", mode="eval").body)
     '(-a) ** b * (c + d).T[1, 2:3]'
@@ -301,7 +302,7 @@ def print_expression(tree: ast.expr) -> str:
 
 
 def print_statement(tree: ast.stmt) -> str:
-    """The text of one simple statement, on one line.
+    """Returns the text of one simple statement, on one line.
 
     >>> print_statement(ast.parse("(a, b) = (c[(0, ...)], (d, e))").body[0])
     'a, b = c[0, ...], (d, e)'
@@ -312,13 +313,17 @@ def print_statement(tree: ast.stmt) -> str:
 
 
 def plain_constant(tree: ast.expr) -> ast.expr:
-    """``tree`` as a reader has it: to him a negative or infinite constant is an expression."""
+    """Returns ``tree``, with an expression for a negative or infinite constant: it is printed as
+    one."""
     return literal(tree.value) if isinstance(tree, ast.Constant) else tree
 
 
 def is_plain(tree: ast.expr) -> bool:
-    """Whether ``tree`` is a name, a number, an attribute of a name, or the negative of one:
-    such operands of ``**`` and bounds of a slice stand without blanks, as formatters like it."""
+    """True if ``tree`` is a name, a number, an attribute of a name, or the negative of one.
+
+    Such operands of ``**`` and bounds of a slice have no blanks around the operator, as formatters
+    print them.
+    """
     if isinstance(tree, ast.UnaryOp):
         return not isinstance(tree.op, ast.Not) and is_plain(tree.operand)
     if isinstance(tree, ast.Attribute):
@@ -335,6 +340,6 @@ def _printed(tree: ast.AST) -> str:
 
 
 def _is_starred(index: ast.Tuple) -> bool:
-    """Whether a subscript holds ``*rest``, which Python 3.10 only reads in parentheses."""
+    """True if a subscript holds ``*rest``, which Python 3.10 reads in parentheses only."""
     kinds = {type(item) for item in index.elts}
     return ast.Starred in kinds and ast.Slice not in kinds

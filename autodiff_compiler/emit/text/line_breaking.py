@@ -1,8 +1,8 @@
-"""Breaks a line of code that is too long, at brackets, as a formatter would.
+"""Breaks a line of code that is too long, at brackets, as a formatter does.
 
-Inside brackets a line break is free, so a break never changes the meaning: an expression is broken
-at its commas, else before its loosest operators, else at its longest bracket. What stands outside
-brackets is put into parentheses first. Works on text in which strings have been blanked out.
+A line break inside brackets never changes the meaning. An expression is broken at its commas, else
+before its loosest operators, else at its longest bracket. An expression outside brackets is put
+into parentheses first. The search works on text in which strings have been blanked out.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ STEP = 4
 STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
 BRACKET = re.compile(r"([()\[\]{}])")
 LAMBDA = re.compile(r"(\blambda\b|:)")
-# A statement whose last part is one expression, which may be put into parentheses.
+# A statement that ends in one expression, which may be put into parentheses.
 KEYWORD = re.compile(r"(?:return|if|elif|while) ")
 LOOP = re.compile(r"for .+? in ")
 OTHER = re.compile(r"(?:def|class|with|assert|del|raise|import|from|global|nonlocal|async|yield)\b")
 ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
-# Where an expression may be broken, loosest first; a break goes before the operator.
+# The operators before which an expression may be broken, loosest first.
 COMMA = re.compile(r", ")
 CLAUSE = re.compile(r" (?=(?:for|if) )")  # of a comprehension
 LOOSEST = [
@@ -44,7 +44,7 @@ LOOSEST = [
 
 
 def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
-    """The lines, indented by ``indent`` columns, that ``code`` takes.
+    """Returns the lines of ``code``, indented by ``indent`` columns.
 
     >>> for line in wrap("d_x = np.matmul(d_out, y.T) + d_x_1 * np.sum(z, axis=0)", width=36):
     ...     print(line)
@@ -69,7 +69,7 @@ def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
 
 
 def _parts(code: str) -> tuple[str, str, str]:
-    """A statement as what opens it, its expression, and the colon that may close it."""
+    """Splits a statement into its beginning, its expression, and the colon at its end."""
     flat = _flat(code)
     closer = ":" if flat.endswith(":") else ""
     for pattern in (KEYWORD, LOOP):
@@ -86,7 +86,7 @@ def _parenthesised(opener: str, value: str, closer: str, indent: int, width: int
 
 
 def _inside(text: str, indent: int, width: int) -> list[str]:
-    """The lines of ``text``, which stands between brackets."""
+    """Returns the lines of ``text``, which is inside brackets."""
     if indent + len(text) <= width:
         return [" " * indent + text]
     cuts = _cuts(text)
@@ -108,7 +108,7 @@ def _inside(text: str, indent: int, width: int) -> list[str]:
 
 
 def _packed(names: list[str], indent: int, width: int) -> list[str]:
-    """As many names to a line as fit; a column of fifty names is no help to anybody."""
+    """Returns lines with as many names as fit: a column of fifty names helps no reader."""
     lines = [" " * indent + names[0] + ","]
     for name in names[1:]:
         if len(lines[-1]) + len(name) + 2 <= width:
@@ -135,7 +135,7 @@ def _at_brackets(text: str, indent: int, width: int) -> list[str]:
 
 
 def _flat(text: str) -> str:
-    """``text`` with strings, the insides of brackets and the parameters of lambdas blanked."""
+    """Returns ``text`` with strings, the insides of brackets and lambda parameters blanked."""
     flat: list[str] = []
     depth = 0
     for part in BRACKET.split(STRING.sub(lambda found: "_" * len(found.group()), text)):
@@ -146,7 +146,8 @@ def _flat(text: str) -> str:
 
 
 def _without_parameters(flat: str) -> str:
-    """``flat`` with every lambda blanked up to its colon: its commas are not for breaking."""
+    """Returns ``flat`` with every lambda blanked up to its colon: no line is broken at its
+    commas."""
     parts, open_lambdas = [], 0
     for part in LAMBDA.split(flat):
         open_lambdas += part == "lambda"
@@ -156,7 +157,7 @@ def _without_parameters(flat: str) -> str:
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:
-    """Where the insides of the outermost brackets start and stop; empty ones do not count."""
+    """Returns the start and stop of the insides of the outermost brackets, empty ones left out."""
     flat = _flat(text)
     starts = [position + 1 for position, char in enumerate(flat) if char in "([{"]
     stops = [position for position, char in enumerate(flat) if char in ")]}"]
@@ -164,7 +165,7 @@ def _brackets(text: str) -> list[tuple[int, int]]:
 
 
 def _cuts(text: str) -> list[tuple[int, int]]:
-    """The stretches at which ``text`` is best broken; what lies in them is dropped."""
+    """Returns the places at which ``text`` is best broken. The blanks in them are dropped."""
     flat = _flat(text)
     first = CLAUSE if re.search(r"\bfor .+ in ", flat) else COMMA
     for pattern in (first, *LOOSEST):
@@ -175,7 +176,8 @@ def _cuts(text: str) -> list[tuple[int, int]]:
 
 
 def filled(words: Sequence[str]) -> list[str]:
-    """Lines of prose from words that stay whole where they can, three blanks between them."""
+    """Returns lines of prose from ``words``, three blanks between them. A word is broken only if it
+    is longer than a line."""
     lines = [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 10:

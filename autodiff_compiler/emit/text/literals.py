@@ -1,7 +1,7 @@
 """Python values as expression trees, and strings as text.
 
 A tree holds only what source can hold: a negative number is a minus sign and a number, infinity is
-``np.inf``. So a printed tree reads back as itself.
+``np.inf``. A printed tree therefore reads back as itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def literal(value: Any) -> ast.expr:
-    """The tree of a Python value: a number, string, None, bool, or a container of these.
+    """Returns the tree of a Python value: a number, string, None, bool, or a container of these.
 
     >>> ast.unparse(literal((1, -2.5, float("inf"), [True, None], {"k": 1e-8})))
     "(1, -2.5, np.inf, [True, None], {'k': 1e-08})"
@@ -42,9 +42,10 @@ def literal(value: Any) -> ast.expr:
 
 
 def quoted(value: str | bytes) -> str:
-    """A string literal in double quotes, or in single ones where that spares a backslash.
+    """Returns a string literal in double quotes, or in single ones if that saves a backslash.
 
-    What is printable is asked of a frozen Unicode table: ``repr`` answers by Python version.
+    A frozen Unicode table decides which characters are printable: ``repr`` depends on the Python
+    version.
     """
     prefix = "b" if isinstance(value, bytes) else ""
     text = value.decode("latin-1") if isinstance(value, bytes) else value
@@ -86,5 +87,5 @@ def _complex(value: complex) -> ast.expr:
         return ast.Constant(value)
     if plain[1] and math.isfinite(value.real) and value.real:
         return ast.BinOp(_real(value.real), ast.Add(), ast.Constant(complex(0.0, value.imag)))
-    parts = [_real(value.real), _real(value.imag)]  # signed zeros and infinities survive no sum
+    parts = [_real(value.real), _real(value.imag)]  # a sum would lose signed zeros and infinities
     return ast.Call(ast.Name("complex", ast.Load()), parts, [])

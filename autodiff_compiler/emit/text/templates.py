@@ -1,6 +1,6 @@
-"""Operator templates such as ``np.matmul({x}, {y})``, filled as trees.
+"""Operator templates such as ``np.matmul({x}, {y})``, filled in as trees.
 
-A template is parsed once, with a placeholder name in each slot; operands are put in as trees and
+A template is parsed once, with a placeholder name in each slot. Operands are inserted as trees and
 never as strings, so precedence cannot go wrong.
 """
 
@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import is_
 from string import Formatter
-from typing import TypeVar
+from typing import overload
 
 from autodiff_compiler.fast_ast import nodes_in
 
-Node = TypeVar("Node", bound=ast.AST)
-
-#: The text that makes an array of a single one: the sensitivity of a small result.
+#: An array of a single 1: the sensitivity of a small result.
 _ONE = re.compile(r"np\.array\(\[1\], np\.(\w+)\)")
 
 
 def with_constants(template: str) -> str:
-    """``template`` with copies of constants of the module for what takes longer to make.
+    """Returns ``template`` with copies of module constants in place of slow expressions.
 
     >>> with_constants("np.array([1], np.float32)")
     'ONE_FLOAT32.copy()'
@@ -32,7 +30,7 @@ def with_constants(template: str) -> str:
 
 
 def definitions(words: Iterable[str]) -> list[str]:
-    """The lines that define those of ``words`` that are constants of the module.
+    """Returns the lines that define the module constants among ``words``.
 
     >>> definitions({"np", "ONE_FLOAT32"})
     ['ONE_FLOAT32 = np.array([1], np.float32)']
@@ -42,7 +40,7 @@ def definitions(words: Iterable[str]) -> list[str]:
 
 
 def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:
-    """The tree of an expression template with ``slots`` put in.
+    """Returns the tree of an expression template with ``slots`` filled in.
 
     >>> one_more = ast.parse("a + 1", mode="eval").body
     >>> ast.unparse(fill("np.sum({x}, axis={axis}) * {x}", dict(x=one_more, axis=ast.Constant(0))))
@@ -51,28 +49,30 @@ def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:
     tree, names = _parsed(template)
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         raise ValueError(f"the template {template!r} is not an expression")
-    return _rebuilt(tree.body[0].value, _by_placeholder(template, names, slots))
+    return with_names(tree.body[0].value, _by_slots(_by_placeholder(template, names, slots)))
 
 
-def fill_statements(template: str, slots: Mapping[str, ast.expr], out: str) -> list[ast.stmt]:
-    """The statements of a template that assigns to ``{out}``, with ``out`` as that name.
+def fill_statements(template: str, slots: Mapping[str, ast.expr]) -> list[ast.stmt]:
+    """Returns the statements of a template with ``slots`` filled in; the slot ``out`` is a name.
 
     >>> from autodiff_compiler.emit.text.expressions import print_statement
     >>> template = "{out} = np.zeros({shape})\\n{out}[{index}] = {x}"
-    >>> slots = dict(shape=ast.Constant(3), index=ast.Constant(1), x=ast.Name("y", ast.Load()))
-    >>> for statement in fill_statements(template, slots, "z"):
+    >>> x, z = ast.Name("y", ast.Load()), ast.Name("z", ast.Load())
+    >>> slots = dict(shape=ast.Constant(3), index=ast.Constant(1), x=x, out=z)
+    >>> for statement in fill_statements(template, slots):
     ...     print(print_statement(statement))
     z = np.zeros(3)
     z[1] = y
     """
     tree, names = _parsed(template)
-    filled = _by_placeholder(template, names, {**slots, "out": ast.Name(out, ast.Load())})
-    return [_rebuilt(statement, filled) for statement in tree.body]
+    filled = _by_slots(_by_placeholder(template, names, slots))
+    return [with_names(statement, filled) for statement in tree.body]
 
 
 @cache
 def _parsed(template: str) -> tuple[ast.Module, frozenset[str]]:
-    """The tree of a template, with a placeholder name in each slot, and the slots' names."""
+    """Returns the tree of a template, with a placeholder name in each slot, and the slots'
+    names."""
     parts, names = [], set()
     for text, name, _, _ in Formatter().parse(template):
         parts.append(text)
@@ -99,29 +99,45 @@ def _by_placeholder(
     return {_placeholder(name): slots[name] for name in names}
 
 
-def remade(tree: Node, change: Callable[[ast.Name], ast.AST]) -> Node:
-    """``tree`` with each name in it replaced by what ``change`` gives. Parts without a name that
-    changes are shared, so a tree is never changed where it stands."""
+@overload
+def with_names(tree: ast.expr, change: Callable[[ast.Name], ast.expr]) -> ast.expr: ...
+
+
+@overload
+def with_names(tree: ast.stmt, change: Callable[[ast.Name], ast.expr]) -> ast.stmt: ...
+
+
+def with_names(tree: ast.AST, change: Callable[[ast.Name], ast.expr]) -> ast.AST:
+    """Returns ``tree`` with ``change(name)`` in place of each name.
+
+    Parts without a changed name are shared; no tree is changed in place.
+    """
+    return _with_names(tree, change)
+
+
+def _with_names(tree: ast.AST, change: Callable[[ast.Name], ast.expr]) -> ast.AST:
     if isinstance(tree, ast.Name):
-        return change(tree)  # type: ignore[return-value]
+        return change(tree)
     parts, same = [], True
     for field in tree._fields:
         old = new = getattr(tree, field, None)
         if isinstance(old, ast.AST):
-            new = remade(old, change) if old._fields else old
+            new = _with_names(old, change) if old._fields else old
         elif isinstance(old, list):
-            made = [remade(item, change) if isinstance(item, ast.AST) else item for item in old]
-            new = old if all(map(is_, made, old)) else made
+            items = [
+                _with_names(item, change) if isinstance(item, ast.AST) else item for item in old
+            ]
+            new = old if all(map(is_, items, old)) else items
         same = same and new is old
         parts.append(new)
     return tree if same else type(tree)(*parts)
 
 
-def _rebuilt(tree: Node, slots: Mapping[str, ast.expr]) -> Node:
-    """``tree`` with the names in ``slots`` replaced by their trees."""
+def _by_slots(slots: Mapping[str, ast.expr]) -> Callable[[ast.Name], ast.expr]:
+    """Returns the function from a placeholder to the tree in its slot."""
 
-    def put(name: ast.Name) -> ast.expr:
-        filled = slots.get(name.id, name)
-        return ast.Name(filled.id, name.ctx) if isinstance(filled, ast.Name) else filled
+    def tree_in(name: ast.Name) -> ast.expr:
+        tree = slots.get(name.id, name)
+        return ast.Name(tree.id, name.ctx) if isinstance(tree, ast.Name) else tree
 
-    return remade(tree, put)
+    return tree_in

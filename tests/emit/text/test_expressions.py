@@ -190,7 +190,7 @@ def test_slots_are_grouped_by_where_they_stand() -> None:
 def test_filling_changes_neither_the_template_nor_what_is_put_in() -> None:
     slot = read("a")
     for _ in range(2):
-        (statement,) = fill_statements("{x} = {out} * {x}", {"x": slot}, "z")
+        (statement,) = fill_statements("{x} = {out} * {x}", {"x": slot, "out": read("z")})
         assert print_statement(statement) == "a = z * a"
         assert isinstance(statement.targets[0].ctx, ast.Store)
         assert isinstance(statement.value.right.ctx, ast.Load)
@@ -199,8 +199,8 @@ def test_filling_changes_neither_the_template_nor_what_is_put_in() -> None:
 
 def test_statement_templates_bind_out() -> None:
     template = "{out} = {x}.copy()\n{out}[{i}] += {y}\nnp.add.at({out}, {i}, {y})"
-    slots = {"x": read("a + b"), "i": read("0, 1"), "y": read("c")}
-    statements = fill_statements(template, slots, "d_x")
+    slots = {"x": read("a + b"), "i": read("0, 1"), "y": read("c"), "out": read("d_x")}
+    statements = fill_statements(template, slots)
     assert [print_statement(statement) for statement in statements] == [
         "d_x = (a + b).copy()",
         "d_x[0, 1] += c",
