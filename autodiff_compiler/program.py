@@ -39,8 +39,8 @@ class Program:
     names: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)
 
     def with_functions(self, functions: tuple[Function, ...]) -> Program:
-        """Returns the program with other roots."""
-        return replace(self, functions=functions)
+        """Returns the program with these roots; the same object if they are its roots already."""
+        return self if functions == self.functions else replace(self, functions=functions)
 
     def with_plans(self, plans: tuple[BufferPlan, ...]) -> Program:
         """Returns the program whose roots are those of ``plans``."""

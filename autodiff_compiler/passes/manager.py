@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -67,12 +67,15 @@ class Step:
     def __post_init__(self) -> None:
         assert set(self.names) <= BY_NAME.keys(), self.names
 
+    @cached_property
+    def names_by_level(self) -> Mapping[int, tuple[str, ...]]:
+        """The passes that run at each level."""
+        return {level: at_level(self.names, level) for level in self.levels}
+
     def names_for(self, request: Request) -> tuple[str, ...]:
         """Returns the passes that run for a request."""
         wanted = self.flag is None or getattr(request, self.flag)
-        if not wanted or request.opt_level not in self.levels:
-            return ()
-        return at_level(self.names, request.opt_level)
+        return self.names_by_level.get(request.opt_level, ()) if wanted else ()
 
     def on(self, root: Function, request: Request) -> Function:
         """Returns ``root`` after this step."""
