@@ -98,8 +98,8 @@ if TYPE_CHECKING:
 
 from_numpy = Tensor.from_numpy
 
-#: The names that need the compiler. It is half of the package, and is imported when one of them is
-#: first used, or when something is first compiled.
+#: The names that need the compiler, and their modules. The compiler is half of the package. It is
+#: imported at the first use of one of these names, or at the first compilation.
 _COMPILER = {
     "check_grads": "testing.numeric",
     "compile_info": "api",
@@ -110,10 +110,10 @@ _COMPILER = {
 }
 
 
-if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
     def __getattr__(name: str) -> Any:
-        if name == "numpy":  # it is imported where it is first used, too
+        if name == "numpy":  # imported at its first use, too
             return importlib.import_module(f"{__name__}.numpy")
         if name not in _COMPILER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,16 +1,19 @@
-"""What the compiler is told of an argument: the type of a value, or the type that a text names."""
+"""Arguments for the compiler: their types, from values or texts, and their names."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import Laid, Slot, StaticSlot
+from autodiff_compiler.interface import ArraySlot, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     COMPLEX,
     FLOAT,
@@ -24,13 +27,14 @@ from autodiff_compiler.ir.types import (
     type_of_array,
     type_of_literal,
 )
+from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.arguments import holds
 
 _NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
 
 
 def abstract(value: Any) -> Type | StaticSlot:
-    """What the compiler is told of an argument: a type, or the value where that must be known.
+    """Returns the type of an argument, or the value itself if the compiler must know that.
 
     >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
     f64[2,3] int StaticSlot(value='same')
@@ -47,7 +51,7 @@ def abstract(value: Any) -> Type | StaticSlot:
 
 
 def _container(value: Any) -> Type:
-    """The type of a container with arrays in it; other items must be numbers, strings or None."""
+    """Returns the type of a container of arrays. Other items are numbers, strings or None."""
     if isinstance(value, dict):
         return DictType(tuple(value), tuple(map(_item, value.values())))
     return TupleType(tuple(map(_item, value)))
@@ -68,7 +72,7 @@ def _item(value: Any) -> Type:
 
 
 def slot_of(given: Any) -> Type | StaticSlot:
-    """Return what ``abstract`` does; a string is the text of a type, and a ``StaticSlot`` stays."""
+    """Returns the slot of a value, of the text of a type, or of a ``StaticSlot``."""
     if isinstance(given, StaticSlot):
         return given
     if not isinstance(given, str):
@@ -81,18 +85,80 @@ def slot_of(given: Any) -> Type | StaticSlot:
     return StaticSlot(None) if type_ == NONE else type_
 
 
-def laid(slot: Slot, value: Any) -> Slot:
-    """Return a slot with the layout of the array that stands there: None where elements of it
-    share memory, as those of ``np.broadcast_to`` do. The text ``f64[]`` stands for an array, and
-    for no scalar of NumPy's."""
+def with_layout(slot: Slot, value: Any) -> Slot:
+    """Returns a slot with the memory layout of the array that is passed in it.
+
+    The layout is None if elements share memory, as those of ``np.broadcast_to`` do. The text
+    ``f64[]`` stands for an array, not for a scalar of NumPy.
+    """
     if isinstance(value, str) and isinstance(slot, ArrayType) and slot.ndim == 0:
-        return Laid(slot, "C")
+        return ArraySlot(slot, "C")
     if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray):
         return slot
     if value.flags.c_contiguous or value.flags.f_contiguous:
-        return Laid(slot, "C" if value.flags.c_contiguous else "F")
-    whole = all(stride and stride % value.itemsize == 0 for stride in value.strides)
-    return Laid(slot, value.strides if whole else None)
+        return ArraySlot(slot, "C" if value.flags.c_contiguous else "F")
+    separate = all(stride and stride % value.itemsize == 0 for stride in value.strides)
+    return ArraySlot(slot, value.strides if separate else None)
 
 
-__all__ = ["abstract", "laid", "slot_of"]
+# ---- names of arguments
+
+
+def _parameters(fn: Any) -> list[inspect.Parameter]:
+    method = unwrapped(fn.construct if isinstance(fn, Cell) else fn)
+    while isinstance(method, Transformed):
+        if not method.takes_its_arguments:
+            return []
+        method = unwrapped(method.fn.construct if isinstance(method.fn, Cell) else method.fn)
+    try:
+        return [*inspect.signature(method).parameters.values()]
+    except (TypeError, ValueError):
+        return []  # written in C
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def required(fn: Any, keywords: Container[str] = ()) -> list[str]:
+    """Returns the names of required positional arguments that ``keywords`` does not give."""
+    return [
+        p.name
+        for p in _parameters(fn)
+        if p.kind in _POSITIONAL and p.default is p.empty and p.name not in keywords
+    ]
+
+
+def missing_keywords(fn: Any, keywords: Mapping[str, Any]) -> list[str]:
+    """Returns the names of required keyword-only arguments that ``keywords`` does not give."""
+    return [
+        p.name
+        for p in _parameters(fn)
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in keywords
+    ]
+
+
+def argument_names(fn: Any, count: int | None = None) -> list[str]:
+    """Returns the names of the positional arguments of ``fn``, or of the first ``count`` of them.
+
+    Arguments that ``*args`` takes have numbers for names.
+    """
+    names = [p.name for p in _parameters(fn) if p.kind in _POSITIONAL]
+    if count is None:
+        return names
+    return [*names, *(f"#{n}" for n in range(len(names), count))][:count]
+
+
+def keyword_names(fn: Any) -> list[str]:
+    """Returns the names of the keyword-only arguments of ``fn``."""
+    return [p.name for p in _parameters(fn) if p.kind is p.KEYWORD_ONLY]
+
+
+__all__ = [
+    "abstract",
+    "argument_names",
+    "keyword_names",
+    "missing_keywords",
+    "required",
+    "slot_of",
+    "with_layout",
+]

@@ -1,7 +1,7 @@
-"""Mixed precision: loss scalers for training loops of one's own, and nets that compute in float16.
+"""Mixed precision: loss scalers for custom training loops, and nets that compute in float16.
 
-A small gradient vanishes in float16. So the loss is multiplied by a scale before its gradient is
-taken, which is divided by it afterwards; a step whose gradients are not all finite is left out.
+A small gradient underflows in float16. The loss is therefore multiplied by a scale, and the
+gradient is divided by it. A step whose gradients are not all finite is skipped.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm
 
-#: What stays in float32 at level O2.
+#: The layers that stay in float32 at level O2.
 NORMS = (BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm)
 
 
 def all_finite(inputs: Any) -> Any:
-    """Whether no element of the Tensors in a tuple or list is infinite or NaN: a bool Tensor of
-    shape ``()``."""
+    """True if no element of the Tensors in a tuple or list is infinite or NaN.
+
+    The result is a bool Tensor of shape ``()``."""
     finite = Tensor(True)
     for tensor in inputs:
         finite = ops.logical_and(finite, ops.all(ops.isfinite(tensor)))
@@ -32,7 +33,7 @@ def all_finite(inputs: Any) -> Any:
 
 
 def _times(inputs: Any, factor: Any) -> Any:
-    """A Tensor, or each in a tuple or list, times a factor, in its own dtype."""
+    """Multiplies a Tensor, or each in a tuple or list, by a factor. Dtypes stay."""
     if isinstance(inputs, tuple):
         return tuple([_times(one, factor) for one in inputs])
     if isinstance(inputs, list):
@@ -41,7 +42,7 @@ def _times(inputs: Any, factor: Any) -> Any:
 
 
 class LossScaler:
-    """What the scalers have: ``scale_value``, a Parameter f32[], and its two uses."""
+    """The base of loss scalers: ``scale_value``, a Parameter f32[], and its two uses."""
 
     def __init__(self, scale_value: float):
         if isinstance(scale_value, bool) or not isinstance(scale_value, (int, float)):
@@ -51,21 +52,21 @@ class LossScaler:
         self.scale_value = Parameter(Tensor(np.float32(scale_value)), name="scale_value")
 
     def scale(self, inputs: Any) -> Any:
-        """A Tensor, or Tensors in a tuple or list, times the scale, in their dtypes."""
+        """Multiplies a Tensor, or Tensors in a tuple or list, by the scale. Dtypes stay."""
         return _times(inputs, self.scale_value)
 
     def unscale(self, inputs: Any) -> Any:
-        """The same divided by the scale."""
+        """Divides a Tensor, or Tensors in a tuple or list, by the scale."""
         return _times(inputs, 1.0 / self.scale_value)
 
     def adjust(self, grads_finite: Any) -> Any:
-        """Chooses the scale for the next step; a subclass defines it."""
+        """Chooses the scale of the next step. Subclasses define it."""
         raise NotImplementedError
 
 
 @jit_class
 class StaticLossScaler(LossScaler):
-    """A scale that stays; ``adjust`` gives False."""
+    """A constant scale. ``adjust`` returns False."""
 
     def adjust(self, grads_finite: Any) -> bool:
         return False
@@ -73,8 +74,9 @@ class StaticLossScaler(LossScaler):
 
 @jit_class
 class DynamicLossScaler(LossScaler):
-    """A scale that is divided by ``scale_factor`` after a step that was not finite, down to 1, and
-    multiplied by it after ``scale_window`` finite ones; ``adjust`` gives True."""
+    """A scale that is divided by ``scale_factor`` after a step that was not finite, down to 1.
+
+    It is multiplied by the factor after ``scale_window`` finite steps. ``adjust`` returns True."""
 
     def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(scale_value)
@@ -100,10 +102,11 @@ class DynamicLossScaler(LossScaler):
 def auto_mixed_precision(
     network: Cell, amp_level: str = "O0", dtype: mstype.Type = mstype.float16
 ) -> Cell:
-    """The network, made to compute in ``dtype`` by ``Cell.to_float``; its result is float32.
+    """Makes a network compute in ``dtype`` by ``Cell.to_float``, and returns it.
 
-    'O0' changes nothing, at 'O3' all is done in ``dtype``, at 'O2' all but batch and layer norms.
-    Raises TypeError for what is no Cell, ValueError for another level.
+    Its result is float32. Level 'O0' changes nothing; at 'O3' all layers compute in ``dtype``, at
+    'O2' all but batch and layer norms. Raises TypeError for a network that is no Cell, ValueError
+    for another level.
     """
     if not isinstance(network, Cell):
         raise TypeError(f"The network type should be Cell, but got {type(network)}.")
@@ -121,7 +124,7 @@ def auto_mixed_precision(
 
 
 class _Cast:
-    """A hook that casts what a Cell returns."""
+    """A hook that casts the result of a Cell."""
 
     def __init__(self, dtype: mstype.Type):
         self.dtype = dtype
@@ -130,7 +133,7 @@ class _Cast:
         return self.cast(output)
 
     def cast(self, output: Any) -> Any:
-        """A floating Tensor, or each in a tuple or list, in the dtype."""
+        """Casts a floating Tensor, or each in a tuple or list, to the dtype."""
         if isinstance(output, tuple):
             return tuple([self.cast(one) for one in output])
         if isinstance(output, list):
@@ -141,5 +144,9 @@ class _Cast:
 
 
 __all__ = [
-    "DynamicLossScaler", "LossScaler", "StaticLossScaler", "all_finite", "auto_mixed_precision",
-]  # fmt: skip
+    "DynamicLossScaler",
+    "LossScaler",
+    "StaticLossScaler",
+    "all_finite",
+    "auto_mixed_precision",
+]

@@ -1,6 +1,6 @@
-"""The front door: what is ours besides MindSpore's names, and the compiler behind those.
+"""The public functions besides MindSpore's names, and the compiler behind all of them.
 
-Importing this file plugs the compiler into ``common/compiler_hook.py``.
+Importing this module installs the compiler in ``common/compiler_hook.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.abstract_arguments import abstract, laid
+from autodiff_compiler.abstract_arguments import abstract, with_layout
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
 from autodiff_compiler.common.tensor import Tensor
@@ -51,9 +51,11 @@ def _compile(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Python does not look for cycles in here: it would go through all that is being made, again
-    and again, and find next to nothing. What is left at the end is looked through by itself: to
-    Python it looks like much, for which it would go through everything that was ever imported."""
+    """Switches the garbage collector off within a block.
+
+    It would visit the many objects of a compilation again and again, and free almost none. At the
+    end the youngest generation is collected; otherwise its size would start a full collection.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -67,16 +69,16 @@ def _without_collection() -> Iterator[None]:
 def _with_hooks(value: Any) -> Slot:
     type_ = abstract(value)
     hooks = getattr(value, "_hooks", ()) if isinstance(value, Tensor) else ()
-    return HookedSlot(type_, hooks) if hooks and isinstance(type_, Type) else laid(type_, value)
+    return (
+        HookedSlot(type_, hooks) if hooks and isinstance(type_, Type) else with_layout(type_, value)
+    )
 
 
 def _short(value: Any) -> str:
+    """Returns the text of a static value, or its class if that is long."""
     text = repr(value)
-    return (
-        text
-        if len(text) <= 20 and isinstance(value, (int, float, str, tuple, type(None)))
-        else (type(value).__name__)
-    )
+    is_plain = isinstance(value, (int, float, str, tuple, type(None)))
+    return text if is_plain and len(text) <= 20 else type(value).__name__
 
 
 RUNTIME = Runtime(_compile, place_of)
@@ -95,12 +97,12 @@ def jit(fn: None = None, **options: Any) -> Callable[[Decorated], Decorated]: ..
 
 
 def jit(fn: Any = None, **options: Any) -> Any:
-    """Makes calls of a function or Cell run its compiled forward half.
+    """Makes calls of a function or Cell run its compiled forward function.
 
-    Stands before a ``def`` with or without parentheses, or takes a function, a Cell or a class of
-    Cells; a Cell is given back itself. Arguments, results and dtypes are those of the function. It
-    is compiled when it is called, once for each signature, and what cannot be compiled is a
-    CompileError then. The ``options`` are MindSpore's, and change nothing here.
+    It is a decorator with or without parentheses, or takes a function, a Cell or a class of Cells.
+    A Cell is returned itself. Arguments, results and dtypes are those of the function. Each
+    signature is compiled at its first call, which raises a CompileError for unsupported code. The
+    ``options`` are MindSpore's and have no effect.
     """
     if fn is None:
         return functools.partial(jit, **options)
@@ -124,8 +126,9 @@ def _running_compiled(fn: Callable[..., Any]) -> Any:
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return RUNTIME.run_cell(fn, args, kwargs)
 
-    compiled._compiled_forward = True  # type: ignore[attr-defined]
-    return compiled
+    marked: Any = compiled
+    marked._compiled_forward = True
+    return marked
 
 
 class DifferentiableFunction(Protocol[P, Result]):
@@ -134,14 +137,15 @@ class DifferentiableFunction(Protocol[P, Result]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
 
     def gradient_source(self, *inputs: Any, **flags: Any) -> str:
-        """As the function of that name."""
+        """Calls the function of that name with this function as the first argument."""
         ...
 
     def check_grads(self, inputs: Sequence[Any], **options: Any) -> Report:
-        """As the function of that name."""
+        """Calls the function of that name with this function as the first argument."""
         ...
 
 
+# A class is callable too, so that the overloads overlap; the first one that fits is taken.
 @overload
 def differentiable(target: CellClass) -> CellClass: ...  # type: ignore[overload-overlap]
 
@@ -151,12 +155,12 @@ def differentiable(target: Callable[P, R]) -> DifferentiableFunction[P, R]: ...
 
 
 def differentiable(target: Any) -> Any:
-    """Checks the source of a Cell class or function at once, and runs it compiled from then on.
+    """Checks the source of a Cell class or function, and makes its calls run compiled.
 
-    It gains ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``, the
-    functions of those names with itself as the first argument.
+    Adds the methods ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``,
+    which call the functions of those names with the object as the first argument.
 
-    Raises a CompileError for Python that cannot be compiled, TypeError for what is neither a class
+    Raises a CompileError for unsupported Python, TypeError for an argument that is neither a class
     of Cells nor a function.
     """
     if isinstance(target, type):
@@ -179,17 +183,17 @@ def differentiable(target: Any) -> Any:
 
 
 def _check_text(fn: Any) -> None:
-    """Refuse Python that cannot be compiled."""
+    """Refuses Python that cannot be compiled."""
     compiling(lambda: raise_all(check(read_source(fn))), lambda: place_of(fn))
 
 
 def _source_method(self: Any, *inputs: Any, **flags: Any) -> str:
-    """The source of the gradient, as text."""
+    """Returns the source of the gradient."""
     return gradient_source(self, *inputs, **flags)
 
 
 def _check_method(self: Any, *inputs: Any, **options: Any) -> Report:
-    """Holds the gradient against numeric differences."""
+    """Compares the gradient with numeric differences."""
     return check_grads(self, inputs, **options)
 
 
@@ -198,8 +202,16 @@ def _check_method(self: Any, *inputs: Any, **options: Any) -> Report:
 
 @dataclass(frozen=True)
 class CachedUnit:
-    """One compiled unit: what it is of, what was asked, why it was compiled, how often it ran, how
-    many bytes one call works in that are kept for the next, and whether its text was on disk."""
+    """A compiled function in the cache.
+
+    title       the source function and the types of its arguments.
+    request     the derivative that was asked for.
+    reason      the reason for which it was compiled.
+    calls       the number of its calls.
+    source      its text.
+    work_bytes  the bytes of buffers that are kept between calls.
+    from_disk   True if the text was found in the cache on disk.
+    """
 
     title: str
     request: str
@@ -212,12 +224,12 @@ class CachedUnit:
 
 @dataclass(frozen=True)
 class CompileInfo:
-    """What is cached, the least lately used first."""
+    """A snapshot of the cache, least recently used first. ``str`` makes a table of it."""
 
     units: tuple[CachedUnit, ...]
 
     def clear(self) -> None:
-        """Forgets all compiled code."""
+        """Empties the cache itself."""
         RUNTIME.cache.clear()
 
     def __len__(self) -> int:
@@ -232,8 +244,10 @@ class CompileInfo:
 
 
 def compile_info() -> CompileInfo:
-    """What is cached, for which signature, and why it was compiled: printed, a table. It is a
-    snapshot, but its ``clear()`` empties the cache itself."""
+    """Returns a snapshot of the cache: each compiled function, its signature, why it was compiled.
+
+    ``print`` shows it as a table. Its ``clear()`` empties the cache itself.
+    """
     return CompileInfo(
         tuple(
             CachedUnit(
@@ -244,7 +258,7 @@ def compile_info() -> CompileInfo:
                 u.compiled.source,
                 u.workspace.bytes,
                 u.compiled.from_disk,
-            )  # fmt: skip
+            )
             for u in RUNTIME.cache.all()
         )
     )
@@ -259,6 +273,4 @@ def _asked(request: Request) -> str:
     return text + (", sens given" if request.sens == "given" else ", tangent" * request.tangent)
 
 
-__all__ = [
-    "CompileInfo", "compile_info", "differentiable", "jit",
-]  # fmt: skip
+__all__ = ["CompileInfo", "compile_info", "differentiable", "jit"]

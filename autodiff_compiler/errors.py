@@ -1,8 +1,8 @@
-"""The error family. All of it is raised while compiling, and all of it draws a caret.
+"""Errors of compilation, each with place, caret, cause and cure.
 
-A problem is a cause and a cure at a span; an error holds one or more of them, so that everything
-wrong with a method is told at once. Where Python users expect a built-in class (``TypeError`` for
-an argument count, ``NameError`` for a name), the error is one of those as well.
+An error holds one or more problems, so that everything wrong with a method is reported at once. It
+is also of the built-in class that Python users expect, such as ``TypeError`` for an argument count
+or ``NameError`` for a name.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autodiff_compiler.span import Caller, Span, told_chain
+from autodiff_compiler.span import Caller, Span, call_chain
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: what, where, by which calls (the innermost first), and what to do
-    about it. The same thing found by another way is the same problem."""
+    """A fault in a program.
+
+    kind     the class of error.
+    cause    what is wrong.
+    cure     what to do about it.
+    span     the place.
+    callers  the calls that lead there, the innermost first. They do not count for equality.
+    """
 
     kind: type[CompileError]
     cause: str
@@ -28,7 +34,7 @@ class Problem:
     callers: tuple[Caller, ...] = field(default=(), compare=False)
 
     def called_from(self, caller: Caller) -> Problem:
-        """This, in a text that was called there."""
+        """Returns the problem with a call entered, for a function that was called there."""
         return replace(self, callers=(*self.callers, caller))
 
     def __str__(self) -> str:
@@ -36,20 +42,20 @@ class Problem:
         if self.span is not None:
             lines[0] = f"{self.span.place}: {lines[0]}"
             lines.append(self.span.caret())
-        lines += [f"  {line}" for line in told_chain(self.span, self.callers)]
+        lines += [f"  {line}" for line in call_chain(self.span, self.callers)]
         cure = self.cure or f"see 'autodiff-compiler explain {self.kind.code}'"
         return "\n".join([*lines, f"  cure: {cure} [{self.kind.code}]"])
 
 
 class CompileError(Exception):
-    """What the compiler refuses. ``problems`` lists everything that was found.
+    """A program that the compiler refuses. ``problems`` lists everything that was found.
 
-    Every class has a ``code``, which ends its messages; its docstring is what ``autodiff-compiler
-    explain CODE`` prints, with a text that is refused and one that is accepted in its place.
+    Every class has a ``code``, which ends its messages. ``autodiff-compiler explain CODE`` prints
+    its docstring, which shows code that is refused and code that is accepted.
     """
 
     code = "AD100"
-    #: What Python certainly raises in that place, so that a handler may catch it.
+    #: The exception that Python certainly raises there, so that a handler may catch it.
     meant: Exception | None = None
 
     def __init__(
@@ -65,13 +71,13 @@ class CompileError(Exception):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     def holding(self, problems: Sequence[Problem]) -> CompileError:
-        """An error like this that holds ``problems``."""
+        """Returns an error of this class with other problems."""
         found = type(self)(problems=problems)
         found.meant = self.meant
         return found
 
     def meaning(self, error: Exception) -> CompileError:
-        """This, told in the place of ``error``."""
+        """Returns this error, which stands for ``error``."""
         self.meant = error
         return self
 
@@ -295,7 +301,7 @@ class PositionError(CallError, IndexError, RuntimeError):
 class InternalError(Exception):
     """A fault of the compiler itself: no program should lead to it.
 
-    ``span`` is the line of the user's that was being compiled, where it is known.
+    ``span`` is the user's line that was being compiled, if it is known.
     """
 
     code = "AD900"
@@ -317,24 +323,24 @@ class InternalError(Exception):
 
 @contextmanager
 def calling(caller: Caller, reported: list[Problem]) -> Iterator[None]:
-    """What is refused inside, or put among the ``reported``, is in a text that was called there."""
-    told = len(reported)
+    """Enters a call in every problem that is raised or reported within a block."""
+    before = len(reported)
     try:
         yield
     except CompileError as error:
         raise error.holding([each.called_from(caller) for each in error.problems]) from None
     finally:
-        reported[told:] = [each.called_from(caller) for each in reported[told:]]
+        reported[before:] = [each.called_from(caller) for each in reported[before:]]
 
 
 def raise_all(problems: Sequence[Problem]) -> None:
-    """Raises one error for all ``problems``; its class is that of the first one."""
+    """Raises one error for all ``problems``, of the class of the first one."""
     if problems:
         raise problems[0].kind(problems=problems)
 
 
 def by_code() -> dict[str, type[CompileError]]:
-    """Every class of error by its code.
+    """Returns every class of error by its code.
 
     >>> sorted(by_code())[:3]
     ['AD101', 'AD102', 'AD103']
@@ -349,5 +355,5 @@ def by_code() -> dict[str, type[CompileError]]:
 
 
 def page(kind: type[CompileError]) -> str:
-    """The page on a class of error: its code and name, and its docstring."""
+    """Returns the page on a class of error: its code, its name and its docstring."""
     return f"# {kind.code}: {kind.__name__}\n\n{inspect.getdoc(kind)}\n"

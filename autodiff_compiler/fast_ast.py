@@ -1,7 +1,7 @@
-"""Syntax trees gone through and copied, as ``ast`` and ``copy`` do it, in a fraction of the time.
+"""Walks and copies of syntax trees, as by ``ast.walk`` and ``copy``, in a fraction of the time.
 
-Half the compiler asks trees for the names in them; what stands in a node's ``__dict__`` is read
-here without a generator for each node.
+Many parts of the compiler look for names in trees. These functions read a node's ``__dict__``,
+without a generator for each node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def nodes_in(tree: ast.AST) -> Iterator[Any]:
-    """``tree`` and all nodes below it, level by level.
+    """Yields ``tree`` and all nodes below it, level by level.
 
     >>> [type(node).__name__ for node in nodes_in(ast.parse("-x", mode="eval").body)]
     ['UnaryOp', 'USub', 'Name', 'Load']
@@ -27,7 +27,7 @@ def nodes_in(tree: ast.AST) -> Iterator[Any]:
 
 
 def children(node: ast.AST) -> list[Any]:
-    """The nodes right below ``node``, in order."""
+    """Returns the direct children of ``node``, in order."""
     found: list[Any] = []
     parts = node.__dict__
     for field in node._fields:
@@ -40,7 +40,7 @@ def children(node: ast.AST) -> list[Any]:
 
 
 def copied(tree: Node) -> Node:
-    """``tree`` with nodes and lists of its own; whatever else is noted on nodes is shared."""
+    """Returns a copy of ``tree``. Nodes and lists are copied; other attributes are shared."""
     new = type(tree).__new__(type(tree))
     noted = vars(new)
     for key, part in vars(tree).items():

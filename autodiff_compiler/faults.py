@@ -1,8 +1,8 @@
-"""Where compiling begins and ends: faults of the compiler itself, and programs that nest deeply.
+"""The outermost frame of a compilation: faults of the compiler, and programs that nest deeply.
 
-Every way in runs the compiler through ``compiling``. What is raised there is a refusal, or comes
-from code of the user's that ran (a property, a ``__getattr__``): both pass as they are. Anything
-else is a fault of the compiler, and becomes an ``InternalError`` that names the user's line.
+Every entry point runs the compiler through ``compiling``. Refusals, and exceptions of user code
+that ran (a property, a ``__getattr__``), pass as they are. Any other exception is a fault of the
+compiler, and becomes an ``InternalError`` that names the user's line.
 
 The compiler walks expressions and chains of values by recursion. A program that is too long for
 the stack of the calling thread is compiled once more, in a thread that has a large one.
@@ -34,36 +34,41 @@ from autodiff_compiler.span import Span
 
 Made = TypeVar("Made")
 
-#: The package itself, and what it is built on: code in which a fault is the compiler's.
+#: The package and its dependencies: an exception raised there is a fault of the compiler.
 OURS = "autodiff_compiler"
 BUILT_ON = frozenset({OURS, "numpy", "gast", "astunparse"})
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARY = sysconfig.get_path("stdlib")
 
-#: What is done in the files of a folder of the package.
+#: The activity that a fault report names, by the package of the innermost frame.
 ACTIVITIES = {
-    "frontend": "lowering", "analysis": "analysis", "transforms": "differentiation",
-    "passes": "optimisation", "emit": "emission", "runtime": "loading",
-    "stages": "compiling", "pipeline.py": "compiling",
-}  # fmt: skip
-#: What is wrong with a call, or with a file, and not with a line of the function.
+    "frontend": "lowering",
+    "analysis": "analysis",
+    "transforms": "differentiation",
+    "passes": "optimisation",
+    "emit": "emission",
+    "runtime": "loading",
+    "stages": "compiling",
+    "pipeline.py": "compiling",
+}
+#: Errors of a call or of a file, not of a line of the function.
 ELSEWHERE = (CallError, SourceNotFound)
-#: The folders that check what a user passes, and raise Python's own classes where it is wrong.
-CHECKING = ("common", "ops", "numpy", "nn", "runtime", "testing", "api", "amp", "plan")
+#: The packages that check arguments of users, and raise built-in exceptions if they are wrong.
+CHECKING = ("common", "ops", "numpy", "nn", "runtime", "testing", "api", "amp", "interface")
 
-#: How deep calls of Python may go in the thread that asks for something to be compiled.
+#: The recursion limit of a thread that starts a compilation.
 DEEP = 4000
-#: The stack of the thread for long programs, in bytes (of address space: what is not used costs
-#: nothing), and how many calls of Python fit on it.
+#: The stack of the thread for long programs, in bytes of address space (unused pages cost
+#: nothing), and the recursion limit that it allows.
 STACK = 1 << 29
 FRAMES = 200_000
-#: How many seconds a long program waits for the threads that compile on their own stacks.
+#: The seconds that a long program waits for threads that compile on their own stacks.
 PATIENCE = 10.0
 
 
 @dataclass
 class _Count:
-    """How many faults were met, for tests to demand that there are none."""
+    """The number of faults so far. Tests demand that there are none."""
 
     faults: int = 0
 
@@ -72,11 +77,11 @@ COUNT = _Count()
 
 
 class _Limit:
-    """The limit of Python on calls in each other, which all threads share, while some compile.
+    """Python's recursion limit, which all threads share, while some of them compile.
 
-    It is the highest of what those under way ask for, and becomes what it was when none is left. A
-    limit that the user sets meanwhile stands. While it is as high as a large stack allows, nothing
-    is compiled on the stack of a calling thread, which would overflow.
+    It is the highest limit that a running compilation asks for, and is restored after the last
+    one. A limit that the user sets meanwhile stays. While it is as high as a large stack allows,
+    nothing is compiled on the stack of a calling thread: that would overflow.
     """
 
     def __init__(self) -> None:
@@ -85,7 +90,7 @@ class _Limit:
         self.users = self.ours = sys.getrecursionlimit()
 
     def ask(self, limit: int) -> bool:
-        """Raise the limit until ``leave``; False where this needs a large stack, too."""
+        """Raises the limit until ``leave``. Returns False if that needs a large stack, too."""
         with self.changed:
             if limit == DEEP and FRAMES in self.asked:
                 return False
@@ -100,7 +105,7 @@ class _Limit:
         return True
 
     def leave(self, limit: int) -> None:
-        """Lower the limit to what the others ask for."""
+        """Lowers the limit to what the other compilations ask for."""
         with self.changed:
             self.asked.remove(limit)
             self._set()
@@ -110,7 +115,7 @@ class _Limit:
         found = sys.getrecursionlimit()
         if found != self.ours:
             self.users = found
-        with suppress(RecursionError):  # this thread is deeper than that: the next to leave does it
+        with suppress(RecursionError):  # this thread is deeper: the next one that leaves does it
             sys.setrecursionlimit(max(self.users, *self.asked, 0))
         self.ours = sys.getrecursionlimit()
 
@@ -119,7 +124,7 @@ _LIMIT = _Limit()
 
 
 class _Here(threading.local):
-    """How many attempts to compile are under way in this thread."""
+    """The number of compilations that run in this thread, one inside the other."""
 
     depth = 0
 
@@ -129,16 +134,15 @@ _STACK_SIZE = threading.Lock()
 
 
 def note_place(error: BaseException, span: Span) -> None:
-    """Keeps with ``error`` the innermost place of the user's text that it passed through."""
+    """Notes in ``error`` the innermost place in the source function that it passed through."""
     if not isinstance(error, CompileError):
         vars(error).setdefault("_autodiff_place", span)
 
 
 def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> Made:
-    """Return ``attempt()``, a part of compiling the text at ``place()``.
+    """Returns ``attempt()``, which compiles the function at ``place()`` or a part of it.
 
-    Raises what it raises where that is a refusal, or comes from code of the user's; InternalError
-    for a fault of the compiler.
+    Refusals and exceptions of user code pass. Raises InternalError for a fault of the compiler.
     """
     if not _HERE.depth and not _LIMIT.ask(DEEP):
         return _with_large_stack(attempt, place)
@@ -149,10 +153,10 @@ def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> 
         if _HERE.depth > 1 or runs_users_code(error.__traceback__):
             raise
     except Exception as error:
-        found = told(error, place)
-        if found is error:
+        reported = as_reported(error, place)
+        if reported is error:
             raise
-        raise found from error
+        raise reported from error
     finally:
         _HERE.depth -= 1
         if not _HERE.depth:
@@ -160,11 +164,11 @@ def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> 
     return _with_large_stack(attempt, place)
 
 
-def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
-    """Return ``error``, or the InternalError to raise in its place."""
+def as_reported(error: Exception, place: Callable[[], Span | None]) -> Exception:
+    """Returns ``error``, or the InternalError to raise in its place."""
     trace = error.__traceback__
     if isinstance(error, CompileError):
-        return _placed(error, place)
+        return _with_place(error, place)
     if isinstance(error, InternalError):
         if error.span is not None:
             return error
@@ -176,10 +180,11 @@ def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
     ):
         return error
     else:
-        stage, where = _stage(trace)
+        activity, where = _activity(trace)
         text = str(error).splitlines()[0] if str(error) else ""
         kind = type(error).__name__
-        cause = f"{stage} fails, at {where} ({kind}: {text})" if text else f"{stage} fails ({kind})"
+        detail = f", at {where} ({kind}: {text})" if text else f" ({kind})"
+        cause = f"{activity} fails{detail}"
     COUNT.faults += 1
     span = place_of(error)
     if span is None or not span.line:
@@ -190,8 +195,8 @@ def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
     return InternalError(cause, span)
 
 
-def _placed(error: CompileError, place: Callable[[], Span | None]) -> CompileError:
-    """Return ``error``, told of the whole function where it has no place of its own in it."""
+def _with_place(error: CompileError, place: Callable[[], Span | None]) -> CompileError:
+    """Returns ``error`` with the place of the function in problems that have no place."""
     if all(each.span or issubclass(each.kind, ELSEWHERE) for each in error.problems):
         return error
     span = place()
@@ -201,7 +206,7 @@ def _placed(error: CompileError, place: Callable[[], Span | None]) -> CompileErr
 
 
 def runs_users_code(trace: TracebackType | None) -> bool:
-    """Decide whether code of the user's ran between here and where an exception was raised."""
+    """True if user code ran between this frame and the one that raised the exception."""
     return any(not _is_compilers(frame) for frame in _frames(trace))
 
 
@@ -224,8 +229,10 @@ def _is_compilers(frame: Any) -> bool:
 
 
 def is_check(trace: TracebackType | None, folders: Sequence[str] = ()) -> bool:
-    """Decide whether a ``raise`` of ours raised an exception, in a file of these folders (of any,
-    without them), and not something that failed."""
+    """True if a ``raise`` statement of the package raised the exception.
+
+    ``folders`` are the packages and modules to look at; without them, all are.
+    """
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
@@ -238,29 +245,29 @@ def is_check(trace: TracebackType | None, folders: Sequence[str] = ()) -> bool:
 
 
 def place_of(error: BaseException) -> Span | None:
-    """Return the innermost place of the user's text that ``error`` passed through."""
+    """Returns the innermost place in the source function that ``error`` passed through."""
     return vars(error).get("_autodiff_place")
 
 
 def _inside(file: str) -> str:
-    """The path of a file inside the package; empty for any other."""
+    """Returns the path of a file inside the package; empty for any other file."""
     return file[len(_PACKAGE) + 1 :].replace(os.sep, "/") if file.startswith(_PACKAGE) else ""
 
 
-def _stage(trace: TracebackType | None) -> tuple[str, str]:
-    """The stage in which an exception was raised, and the line of the package."""
-    stage, where = "compiling", "an unknown line"
+def _activity(trace: TracebackType | None) -> tuple[str, str]:
+    """Returns the activity in which an exception was raised, and the line of the package."""
+    activity, where = "compiling", "an unknown line"
     while trace is not None:
         file = _inside(trace.tb_frame.f_code.co_filename)
         if file and file != "faults.py":
             where = f"{file}:{trace.tb_lineno}"
-            stage = ACTIVITIES.get(file.partition("/")[0], stage)
+            activity = ACTIVITIES.get(file.partition("/")[0], activity)
         trace = trace.tb_next
-    return stage, where
+    return activity, where
 
 
 def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> Made:
-    """Return ``attempt()``, run in a thread with a large stack, in the context of this one."""
+    """Returns ``attempt()``, run in a thread with a large stack, in the context of this one."""
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -296,14 +303,14 @@ def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | No
             place(),
         ) from None
     if isinstance(error, Exception):
-        instead = told(error, place)
-        if instead is not error:
-            raise instead from error
+        reported = as_reported(error, place)
+        if reported is not error:
+            raise reported from error
     raise error
 
 
 def _joined(thread: threading.Thread) -> None:
-    """Waits for ``thread``; what interrupts the waiting (Ctrl-C) ends the thread, too."""
+    """Waits for ``thread``. An interrupt (Ctrl-C) ends the thread, too."""
     try:
         thread.join()
     except BaseException as error:
@@ -313,4 +320,12 @@ def _joined(thread: threading.Thread) -> None:
         raise
 
 
-__all__ = ["COUNT", "compiling", "is_check", "note_place", "place_of", "runs_users_code", "told"]
+__all__ = [
+    "COUNT",
+    "as_reported",
+    "compiling",
+    "is_check",
+    "note_place",
+    "place_of",
+    "runs_users_code",
+]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import zipfile
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.abstract_arguments import laid, slot_of
+from autodiff_compiler.abstract_arguments import (
+    argument_names,
+    missing_keywords,
+    required,
+    slot_of,
+    with_layout,
+)
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.context import LEVELS, new_request
 from autodiff_compiler.common.files.atomic_files import written_whole
@@ -64,45 +69,54 @@ def gradient_source(
     opt_level: int | None = None,
     stabilise: bool | None = None,
 ) -> str:
-    """Return the source of the compiled pair of ``fn``, as text.
+    """Returns the source of the gradient of ``fn``, or of ``fn`` itself.
 
     inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
                 ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
-                What is itself a string is bound before: ``functools.partial(f, mode="sum")``.
+                A string argument is bound before: ``functools.partial(f, mode="sum")``.
     keywords    the same, for arguments that are given by keyword.
     get_all, get_by_list, sens_param   as for ``GradOperation``.
     position    what is differentiated, as for ``grad``: a position or the name of an argument, or
                 a tuple of these. Without it the first input, or what ``weights`` names.
     weights     Parameters as for ``grad``, or their names; ``"trainable"`` or ``"all"`` of a Cell.
-    value       whether forward returns the value of ``fn``, too, as for ``value_and_grad``.
-    has_aux     whether only the first of several outputs is differentiated.
-    mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
-                the tangents of what is differentiated and returns that of the value, too;
-                ``value``: ``fn`` itself. That is for what holds its derivatives: a
-                ``TrainOneStepCell``, ``grad(f)``, ``hessian(f)``, ``vmap(f)``.
+    value       True if forward returns the value of ``fn``, too, as for ``value_and_grad``.
+    has_aux     True if only the first of several outputs is differentiated.
+    mode        ``reverse``: a forward and a backward function. ``forward``: one function, which
+                also takes tangents of the inputs and returns the tangent of the value. ``value``:
+                ``fn`` itself, for functions that contain derivatives: a ``TrainOneStepCell``,
+                ``grad(f)``, ``hessian(f)``, ``vmap(f)``.
     opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
     stage       a stage of the compiler, after which the program is printed: ``typed``, ``stable``,
                 ``primal``, ``derivative``, ``simplified``, ``scheduled``, ``buffers`` or ``source``
                 (see ``docs/passes.md``); ``memory`` for a table of what is kept for backward.
-    stabilise   whether formulas that overflow or cancel are replaced by operators that do not
-                (None: as ``set_context`` says, which is yes if it says nothing).
+    stabilise   True if formulas that overflow or cancel are replaced by stable operators (None: as
+                ``set_context`` says, which is yes if it says nothing).
 
-    Raises a CompileError with every problem of the text, in place and with a cure; a CallError,
-    which is one, where a setting is unknown; a ValueError where the text of a type is no type.
+    Raises a CompileError with every problem of the source function, CallError (a CompileError) for
+    an unknown setting, ValueError for a text that is no type.
     """
-    asked = _Asked(
-        get_all, get_by_list, sens_param, weights, position, value, has_aux, keywords or {}, mode,
-        opt_level, stabilise,
-    )  # fmt: skip
+    settings = _Settings(
+        get_all,
+        get_by_list,
+        sens_param,
+        weights,
+        position,
+        value,
+        has_aux,
+        keywords or {},
+        mode,
+        opt_level,
+        stabilise,
+    )
 
     def text(target: Any, request: Request, slots: Sequence[Slot], names: Sequence[str]) -> str:
         return stage_text(pipeline.start(target, request, slots, names), stage)
 
-    return asked.compiled(fn, inputs, text)
+    return settings.compiled(fn, inputs, text)
 
 
 def stage_text(program: Program, stage: str) -> str:
-    """Return what a program is after a stage, as text; for ``MEMORY`` the table of what is kept."""
+    """Returns the text of a program after a stage; for ``MEMORY`` the table of saved values."""
     name, stages = FORMER_STAGES.get(stage, stage), pipeline.PIPELINE.names
     if name not in (*stages, MEMORY):
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(stages)}")
@@ -127,19 +141,19 @@ def _standalone(
 
 
 def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[str, np.ndarray]]:
-    """Return what ``export_source`` writes: the text, and the arrays to be stored beside it."""
-    return _Asked(**flags).compiled(fn, inputs, _standalone)
+    """Returns the text that ``export_source`` writes, and the arrays that it stores beside it."""
+    return _Settings(**flags).compiled(fn, inputs, _standalone)
 
 
 def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
-    """Write the source that ``gradient_source(fn, *inputs, **flags)`` gives to a file.
+    """Writes the source that ``gradient_source(fn, *inputs, **flags)`` returns to a file.
 
-    The file holds all that it needs besides NumPy. Arrays that ``fn`` reads from outside stand in
-    it with the values that they have now; those with many items in a file of the same name that
-    ends in ``.npz``. Parameters are not among them: they are arguments of the generated functions.
+    The file needs NumPy alone. It holds the present values of the arrays that ``fn`` reads from
+    outside; large ones are stored in a file of the same name that ends in ``.npz``. Parameters are
+    not among them: they are arguments of the generated functions.
 
-    ``inputs`` and ``flags`` are those of ``gradient_source``, and so are the errors; besides, an
-    OSError where the file cannot be written. What was in it stays if there is an error.
+    ``inputs``, ``flags`` and errors are those of ``gradient_source``. Raises OSError if the file
+    cannot be written. An existing file stays if there is an error.
     """
     text, arrays = standalone_source(fn, *inputs, **flags)
     if arrays:
@@ -150,12 +164,12 @@ def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) 
 
 
 def beside_of(path: str | os.PathLike) -> Path:
-    """Return the file of arrays that belongs to a module."""
+    """Returns the path of the file of arrays that belongs to a module."""
     return Path(path).with_suffix(".npz")
 
 
 def stored(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the contents of an ``.npz`` file: the same bytes for the same arrays."""
+    """Returns the contents of an ``.npz`` file: the same bytes for the same arrays."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as folder:
         for name, array in arrays.items():
@@ -166,7 +180,7 @@ def stored(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Settings:
     """The settings of ``gradient_source``."""
 
     get_all: bool = False
@@ -182,20 +196,23 @@ class _Asked:
     stabilise: bool | None = None
 
     def compiled(self, fn: Any, inputs: Sequence[Any], make: Callable[..., Made]) -> Made:
-        """Return what ``make`` gives for the function, the request, and the slots."""
+        """Returns the result of ``make`` for the function, the request, and the slots."""
         target = unwrapped(fn)
-        keywords = {**self.keywords, **dict.fromkeys(_missing(target, self.keywords), "any[...]")}
+        keywords = {
+            **self.keywords,
+            **dict.fromkeys(missing_keywords(target, self.keywords), "any[...]"),
+        }
         given = (*(inputs or _any(required(target, keywords))), *keywords.values())
-        signatures(given)  # which refuses what holds itself
+        signatures(given)  # refuses a container that holds itself
         slots = tuple(map(slot_of, given))
         names = [*argument_names(target, len(given) - len(keywords)), *keywords]
-        if apart := flattened(target, given[: len(given) - len(keywords)], keywords):
-            return self.of_leaves(*apart, names).compiled(*apart, make)
+        if flat := flattened(target, given[: len(given) - len(keywords)], keywords):
+            return self.of_leaves(*flat, names).compiled(*flat, make)
         request = self.request(target, given, slots, names)
 
         def attempt(known: frozenset[int]) -> Made:
             row = [
-                StaticSlot(given[n]) if n in known else laid(slot, given[n])
+                StaticSlot(given[n]) if n in known else with_layout(slot, given[n])
                 for n, slot in enumerate(slots)
             ]
             try:
@@ -211,8 +228,8 @@ class _Asked:
             lambda: place_of(target),
         )
 
-    def of_leaves(self, flat: Flat, leaves: Sequence[Any], names: Sequence[str]) -> _Asked:
-        """Return what is asked of the leaves of containers where this is asked of these."""
+    def of_leaves(self, flat: Flat, leaves: Sequence[Any], names: Sequence[str]) -> _Settings:
+        """Returns the settings for the leaves of the containers among the arguments."""
         position = self.position
         if self.mode != "value":
             by_list = self.get_by_list or self.weights is not None
@@ -221,46 +238,59 @@ class _Asked:
                 asked = tuple(range(len(flat.skeletons)))
             wanted = () if asked is None else asked if isinstance(asked, tuple) else (asked,)
             position = tuple(
-                place for slot in wanted for place in flat.places(slot)
+                place
+                for slot in wanted
+                for place in flat.places(slot)
                 if flat.is_leaf(slot) or isinstance(leaves[place], str) or is_active(leaves[place])
-            )  # fmt: skip
+            )
         weights = _weights(flat, self.weights)
         return replace(self, position=position or None, keywords={}, get_all=False, weights=weights)
 
     def request(
         self, target: Any, given: Sequence[Any], slots: Sequence[Slot], names: Sequence[str]
     ) -> Request:
-        """Return what is to be compiled."""
+        """Returns the request to the compiler."""
         if self.mode not in MODES:
             raise CallError(f"there is no mode '{self.mode}'", f"use one of {', '.join(MODES)}")
-        told = [slot if isinstance(each, str) else each for each, slot in zip(given, slots)]
-        numpy = is_numpy_call(target, told)
+        values = [slot if isinstance(each, str) else each for each, slot in zip(given, slots)]
+        numpy = is_numpy_call(target, values)
         if self.mode == "value":
             request = self.of_the_function(target)
         else:
-            by_list = self.get_by_list or self.weights is not None
-            gradient = GradientFunction(
-                target, _weights(target, self.weights),
-                position=_position(self.position, names, self.get_all, by_list), optional=True,
-                by_list=by_list, sens_param=self.sens_param, value=self.value,
-                has_aux=self.has_aux,
-            )  # fmt: skip
-            _check_positions(gradient, names)
-            check_not_whole_numbers(target, told, gradient.wanted())
+            gradient = self.gradient(target, names)
+            check_not_whole_numbers(target, values, gradient.wanted())
             request = gradient.request([_is_active(slot, numpy) for slot in slots])
-        request = replace(request, numpy=numpy)
-        if self.opt_level is not None:
-            if self.opt_level not in LEVELS:
-                raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1 or 3")
-            request = replace(request, opt_level=self.opt_level)
         if self.mode == "forward":
             if self.sens_param:
                 raise CallError("forward mode takes no sensitivity", "omit sens_param")
             request = replace(request, sens="none", value=True, tangent=True)
-        return request if self.stabilise is None else replace(request, stabilise=self.stabilise)
+        return replace(request, numpy=numpy, **self.overrides())
+
+    def overrides(self) -> dict[str, Any]:
+        """Returns the fields of the request that are not as ``set_context`` says."""
+        if self.opt_level is not None and self.opt_level not in LEVELS:
+            raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1 or 3")
+        given = {"opt_level": self.opt_level, "stabilise": self.stabilise}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def gradient(self, target: Any, names: Sequence[str]) -> GradientFunction:
+        """Returns the gradient function that these settings ask for."""
+        by_list = self.get_by_list or self.weights is not None
+        gradient = GradientFunction(
+            target,
+            _weights(target, self.weights),
+            position=_position(self.position, names, self.get_all, by_list),
+            optional=True,
+            by_list=by_list,
+            sens_param=self.sens_param,
+            value=self.value,
+            has_aux=self.has_aux,
+        )
+        _check_positions(gradient, names)
+        return gradient
 
     def of_the_function(self, target: Any) -> Request:
-        """Return the request for the function itself."""
+        """Returns the request for the function itself."""
         asked = (self.get_all, self.get_by_list, self.sens_param, self.value, self.has_aux)
         if any(asked) or self.position is not None or self.weights is not None:
             raise CallError(
@@ -272,19 +302,18 @@ class _Asked:
         return new_request(double)
 
 
-# ---- what is asked for
+# ---- positions and weights
 
 
 def _is_active(slot: Slot, numpy: bool) -> bool:
-    """Decide whether there is a gradient in an argument: in a tensor; in a plain function of arrays
-    in whatever holds real numbers."""
+    """True if an argument has a gradient: a tensor; in a plain function of arrays, real numbers."""
     if numpy and not isinstance(slot, (StaticSlot, HookedSlot)):
         return not is_whole(slot)
     return isinstance(slot, ArrayType)
 
 
 def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) -> Any:
-    """Return the positions that are meant by numbers and names."""
+    """Returns the positions that numbers and names mean."""
     if asked is None:
         return ALL if get_all else None if by_list else 0
     if get_all:
@@ -303,7 +332,7 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
 
 
 def _check_positions(gradient: GradientFunction, names: Sequence[str]) -> None:
-    """Refuse positions that were named and have no gradient."""
+    """Refuses positions that no argument has."""
     for place in gradient.wanted():
         if place >= len(names) and place > 0:
             raise CallError(
@@ -313,83 +342,36 @@ def _check_positions(gradient: GradientFunction, names: Sequence[str]) -> None:
 
 
 def _weights(fn: Any, asked: Any) -> Any:
-    """Return the Parameters that are meant: by themselves, by their names, or of a kind."""
-    if asked is None:
-        return None
-    several = isinstance(asked, (tuple, list))
-    if not any(isinstance(each, str) for each in (asked if several else [asked])):
+    """Returns the Parameters that are meant: themselves, by their names, or of a kind."""
+    several = asked if isinstance(asked, (tuple, list)) else (asked,)
+    if not any(isinstance(each, str) for each in several):
         return asked
-    cell = fn
-    while isinstance(cell, Transformed):
-        cell = cell.fn
-    cell = getattr(cell, "__self__", cell)
+    cell = _cell_of(fn)
+    if asked == "trainable":
+        return tuple(cell.trainable_params())
+    if asked == "all":
+        return tuple(cell.get_parameters())
+    known = {path: each for path, each in cell.parameters_and_names()}
+    known.update({each.name: each for each in cell.get_parameters()})
+    for name in several:
+        if isinstance(name, str) and name not in known:
+            names = ", ".join(path for path, _ in cell.parameters_and_names())
+            raise CallError(f"there is no weight '{name}'", f"there are {names or 'none'}")
+    found = tuple(known[each] if isinstance(each, str) else each for each in several)
+    return found if isinstance(asked, (tuple, list)) else found[0]
+
+
+def _cell_of(fn: Any) -> Cell:
+    """Returns the Cell that a function differentiates, or is a method of."""
+    while isinstance(fn, Transformed):
+        fn = fn.fn
+    cell = getattr(fn, "__self__", fn)
     if not isinstance(cell, Cell):
         raise CallError(
             "weights are given, but a plain function has none",
             "differentiate a Cell, or omit the weights",
         )
-    if asked in ("all", "trainable"):
-        return tuple(cell.trainable_params() if asked == "trainable" else cell.get_parameters())
-    known = {path: each for path, each in cell.parameters_and_names()}
-    known.update({each.name: each for each in cell.get_parameters()})
-    for name in asked if several else [asked]:
-        if isinstance(name, str) and name not in known:
-            names = ", ".join(path for path, _ in cell.parameters_and_names())
-            raise CallError(f"there is no weight '{name}'", f"there are {names or 'none'}")
-    if not several:
-        return known[asked]
-    return tuple(known[each] if isinstance(each, str) else each for each in asked)
-
-
-# ---- the arguments of a function
-
-
-def _parameters(fn: Any) -> list[inspect.Parameter]:
-    method = unwrapped(fn.construct if isinstance(fn, Cell) else fn)
-    while isinstance(method, Transformed):
-        if not method.takes_its_arguments:
-            return []
-        method = unwrapped(method.fn.construct if isinstance(method.fn, Cell) else method.fn)
-    try:
-        return [*inspect.signature(method).parameters.values()]
-    except (TypeError, ValueError):
-        return []  # written in C
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def required(fn: Any, keywords: Container[str] = ()) -> list[str]:
-    """Return the names of the arguments that ``fn`` must be given by position, besides what
-    ``keywords`` gives."""
-    return [
-        p.name
-        for p in _parameters(fn)
-        if p.kind in _POSITIONAL and p.default is p.empty and p.name not in keywords
-    ]
-
-
-def _missing(fn: Any, keywords: Mapping[str, Any]) -> list[str]:
-    """Return the names of the arguments that must be given by keyword, and are not."""
-    return [
-        p.name
-        for p in _parameters(fn)
-        if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in keywords
-    ]
-
-
-def argument_names(fn: Any, count: int | None = None) -> list[str]:
-    """Return the names of the arguments that ``fn`` takes by position; of the first ``count`` of
-    them, where that is given: those that ``*args`` takes have numbers for names."""
-    names = [p.name for p in _parameters(fn) if p.kind in _POSITIONAL]
-    if count is None:
-        return names
-    return [*names, *(f"#{n}" for n in range(len(names), count))][:count]
-
-
-def keyword_names(fn: Any) -> list[str]:
-    """Return the names of the arguments that ``fn`` takes by keyword only."""
-    return [p.name for p in _parameters(fn) if p.kind is p.KEYWORD_ONLY]
+    return cell
 
 
 def _any(names: Sequence[str]) -> tuple[str, ...]:
@@ -397,6 +379,10 @@ def _any(names: Sequence[str]) -> tuple[str, ...]:
 
 
 __all__ = [
-    "argument_names", "beside_of", "export_source", "gradient_source", "keyword_names", "required",
-    "standalone_source", "stored",
-]  # fmt: skip
+    "beside_of",
+    "export_source",
+    "gradient_source",
+    "stage_text",
+    "standalone_source",
+    "stored",
+]

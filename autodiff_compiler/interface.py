@@ -1,4 +1,4 @@
-"""Plain records between the compiler and the run time: what is asked for, and what comes back.
+"""Plain records between the compiler and the run time: requests, slots and compiled functions.
 
 A call ``f(a, b, k=c)`` is a row of *slots*: the positional arguments, then the keyword arguments in
 the order of the call. A slot is *dynamic* (an array, a number, a container of these: an input of
@@ -32,13 +32,13 @@ from autodiff_compiler.ir.types import (
 )
 from autodiff_compiler.span import Span
 
-#: What may hold other things later.
+#: Containers that may be changed.
 CONTAINERS = (list, dict, set, deque)
 
 
 @dataclass(frozen=True)
 class StaticSlot:
-    """A slot whose value is known while compiling."""
+    """A slot whose value is known at compile time."""
 
     value: Any
 
@@ -55,9 +55,12 @@ class HookedSlot:
 
 
 @dataclass(frozen=True)
-class Laid:
-    """A dynamic slot of an array that is given: 'C', 'F', or its strides in bytes. The compiler
-    assumes this layout where it must know what is a view; None is none that it can use."""
+class ArraySlot:
+    """A dynamic slot of an array with its memory layout: 'C', 'F', or its strides in bytes.
+
+    The compiler assumes this layout if it must know which results are views. None is a layout that
+    it cannot use.
+    """
 
     type: ArrayType
     order: str | tuple[int, ...] | None
@@ -66,13 +69,16 @@ class Laid:
         return str(self.type)
 
 
-#: What the compiler is told of an argument.
-Slot: TypeAlias = Type | StaticSlot | HookedSlot | Laid
+#: An argument as the compiler sees it.
+Slot: TypeAlias = Type | StaticSlot | HookedSlot | ArraySlot
 
 
 class NeedValues(Exception):
-    """The compiler must know the values of the slots ``positions``: call it again with
-    ``StaticSlot(value)`` in their places. ``cause`` says why, in the user's terms."""
+    """Raised if the compiler must know the values of some slots.
+
+    The caller compiles again with ``StaticSlot(value)`` at these positions. ``cause`` says why, in
+    the user's terms.
+    """
 
     def __init__(self, positions: tuple[int, ...], cause: str):
         super().__init__(cause)
@@ -81,21 +87,21 @@ class NeedValues(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What to compile.
+    """A request to the compiler. The keys of both caches are made of all its fields.
 
     positions   slots whose cotangent is wanted, in the order wanted; () for none.
-    weights     Parameters whose cotangent is wanted; None for every trainable one that takes part.
-    sens        'ones', 'given' (last input) or 'none' (forward only: no backward at all).
-    tangent     whether forward takes the tangents of ``positions`` and ``weights`` after all else,
-                and returns the tangent of the value last: forward mode. There is no backward then.
-    value       whether forward returns the function's value.
-    aux         whether only the first of several outputs is differentiated.
-    numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
-    double      whether float32 means float64 throughout, as ``check_grads`` wants it.
+    weights     Parameters whose cotangent is wanted; None for every trainable one that is used.
+    sens        'ones', 'given' (last input) or 'none' (forward only: no backward function).
+    tangent     forward mode: forward takes the tangents of ``positions`` and ``weights`` after all
+                else, and returns that of the value last. There is no backward function then.
+    value       True if forward returns the function's value.
+    aux         True if only the first of several outputs is differentiated.
+    numpy       True if dtypes promote as in NumPy: for a plain function of arrays and floats.
+    double      True if float32 means float64 throughout, as ``check_grads`` needs it.
     opt_level   which passes run: ``passes/registry.py`` says at which level each does.
-    stabilise   whether formulas that overflow or cancel are replaced:
-    ``passes/simplify/stabilise.py``. connections whether it shall be told what the output does not
-    depend on.
+    stabilise   True if formulas that overflow or cancel are replaced.
+    connections True if the answer lists the cotangents that are zero because the output does not
+                depend on their values.
     """
 
     positions: tuple[int, ...] = ()
@@ -117,12 +123,12 @@ class Request:
 
     @property
     def differentiates(self) -> bool:
-        """Whether there is a backward half."""
+        """True if there is a backward function."""
         return self.sens != "none"
 
     @property
     def returns_value(self) -> bool:
-        """Whether forward returns the value: it is wanted, or a sensitivity is held against it."""
+        """True if forward returns the value: it is wanted, or a sensitivity is compared with it."""
         return self.value or self.sens == "given"
 
 
@@ -136,7 +142,7 @@ def _by_identity(value: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something read while compiling that must still hold when the compiled pair is used.
+    """A fact read at compile time that must still hold when the compiled function is used.
 
     path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
     test   'is' (same object), 'equal' (same type and equal), 'type' (same type), 'length',
@@ -147,7 +153,7 @@ class Assumption:
            object at another path), 'apart' (of a tuple of arrays, with a pair of numbers: none of
            those before the second shares memory with any other from the first on), 'whole' (an
            array no two elements of which share memory).
-    span   the place in the user's text that asks for it, where the failure is told there.
+    span   the place in the source function that depends on it, if a failure is reported there.
     """
 
     path: str
@@ -157,7 +163,7 @@ class Assumption:
 
 
 def special(kind: type, name: str) -> Any:
-    """What a class has for a method that Python looks for in the class alone; None for none."""
+    """Returns the method that Python looks up in a class alone, or None."""
     for each in kind.__mro__:
         if name in each.__dict__:
             return each.__dict__[name]
@@ -165,13 +171,13 @@ def special(kind: type, name: str) -> Any:
 
 
 def count_of(thing: Any) -> int:
-    """Return how many items a sequence has, whatever ``__len__`` a class of the user's gives it."""
+    """Counts the items of a sequence, without a ``__len__`` that a user's class defines."""
     base = next((kind for kind in (list, tuple) if isinstance(thing, kind)), type(thing))
     return int(base.__len__(thing))
 
 
 def frozen(value: Any) -> Any:
-    """A copy that later changes of a container do not reach."""
+    """Returns a copy that later changes of a container do not reach."""
     if type(value) in (tuple, list):
         return type(value)(map(frozen, value))
     if type(value) is dict:
@@ -181,11 +187,12 @@ def frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A tensor, parameter or ndarray that the text reads and the generated function is given.
+    """A tensor, Parameter or array that a source function reads, and that its generated function
+    takes as an argument.
 
-    text   how it is made, where the text makes it while it is compiled and that can be written.
-    path   where it is found in the user's program; None for what the text makes.
-    read   whether it is read there at each call: it need not be the very ``source`` then.
+    text   the expression that makes it, if the source function makes it at compile time.
+    path   the Python expression that finds it; None if the source function makes it.
+    read   True if ``path`` is read at each call: the object may then change.
     """
 
     name: str
@@ -198,8 +205,10 @@ class Hoisted:
 
 @dataclass(frozen=True, eq=False)
 class AttributeInput:
-    """An attribute that the text writes: read at every call, not assumed to stay as it was.
-    ``get`` reads it below the class's own ``__getattribute__``, if it has one."""
+    """An attribute that a source function writes, and that is therefore read at every call.
+
+    ``get`` bypasses a ``__getattribute__`` of the class.
+    """
 
     owner: Any
     name: str | Item
@@ -213,8 +222,10 @@ class AttributeInput:
 
 @dataclass(frozen=True, eq=False)
 class PythonFunction:
-    """A Python function that generated code is given, as an input, and calls: a hook that cannot
-    be compiled. ``call`` takes arrays and gives arrays."""
+    """A Python function that generated code takes as an argument and calls: an uncompiled hook.
+
+    ``call`` takes arrays and returns arrays.
+    """
 
     name: str
     call: Callable[..., Any]
@@ -226,7 +237,7 @@ class PythonFunction:
 
 @dataclass(frozen=True)
 class Item:
-    """The item of a dict with this key, where the name of an attribute may stand."""
+    """An item of a dict, in the place of the name of an attribute."""
 
     key: Any
 
@@ -236,31 +247,31 @@ class Item:
 
 
 def put_item(owner: Any, item: Item, value: Any) -> None:
-    """Set an item of a dict, below the methods of its class."""
+    """Sets an item of a dict. Methods of its class are bypassed."""
     dict.__setitem__(owner, item.key, value)
 
 
 def get_item(owner: Any, item: Item) -> Any:
-    """Return an item of a dict, read below the methods of its class."""
+    """Returns an item of a dict. Methods of its class are bypassed."""
     return dict.__getitem__(owner, item.key)
 
 
 @dataclass(frozen=True)
 class Write:
-    """A write to an outside object, carried out after forward: to a Parameter, an attribute or an
-    item of a dict. ``put`` and ``get`` bypass the methods of the class that were inlined.
+    """A write to a Parameter, an attribute or an item of a dict, carried out after forward.
+
+    ``put`` and ``get`` bypass methods of the class that were inlined.
     """
 
     target: Any
     name: str | Item | None = None
     put: Callable[[Any, Any, Any], None] = setattr
     get: Callable[[Any, Any], Any] = getattr
-    #: As that of ``Compiled``, of what is written.
+    #: The structure of the written value, as in ``Compiled``.
     structure: Any = None
 
     def held(self, absent: Any) -> Any:
-        """Return what the attribute is now, or ``absent``, also where a method of the user's that
-        looks for it fails."""
+        """Returns the present value of the attribute, or ``absent`` if reading it fails."""
         try:
             return self.get(self.target, self.name)
         except Exception:
@@ -269,20 +280,19 @@ class Write:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A finished piece of source, with what must be known of it to run it.
+    """The source of a compiled function, and the facts that are needed to run it.
 
-    forward    name of the function that takes the dynamic slots and then the hoisted arrays.
-    backward   name of the function that takes the residuals (and the sensitivity), or None.
+    forward    the name of the function that takes the dynamic slots and then the hoisted arrays.
+    backward   the name of the function that takes the residuals (and the sensitivity), or None.
     output     the type of the value.
-    apart      whether forward makes the value in memory of its own: it is no argument, nor a view
-               of one, and may be written to.
-    unconnected   which of the gradients, by place, are zero because the output does not depend
-               on what they are of; told where the request asks for it.
-    line_map   the place in the user's text that each line is about.
+    apart      True if the value owns its memory: it is no argument and no view of one.
+    unconnected   the gradients, by position, that are zero because the output does not depend on
+               their values; empty unless the request asks for it.
+    line_map   for each line the place in the source function that it computes.
     work       the bytes of each block of memory that a caller may lend.
-    given      which of them go to the caller with a result: they are made for each call.
-    lent       the types of the arrays that each half takes as a tuple, last, with their blocks.
-    from_disk  whether another process printed it.
+    given      the blocks that go to the caller with a result: they are allocated for each call.
+    lent       the types of the arrays that each function takes as a tuple, last, with their blocks.
+    from_disk  True if another process printed it.
     """
 
     source: str
@@ -300,14 +310,15 @@ class GeneratedText:
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled(GeneratedText):
-    """A finished piece of source and how to call it.
+    """The source of a compiled function, and how to call it.
 
-    Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
-    a forward-only unit returns ``out``, in forward mode ``(out, dot_out)``. Backward
-    returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
-    structure  which tuples in the value are the user's lists, named tuples and objects: a tree of
-               lists, tuples, dicts and nodes, None where nothing is to be done.
-    writes     forward returns one more value for each, right before the residuals.
+    If the request returns the value, forward returns ``(out, residuals)``, else ``residuals``.
+    Without a backward function it returns ``out``, in forward mode ``(out, dot_out)``. Backward
+    returns the cotangents of ``positions`` and then of ``weights``; a single one without a tuple.
+
+    structure  the tuples in the value that are lists, named tuples and objects of the user: a tree
+               of lists, tuples, dicts and nodes; None if the value needs no conversion.
+    writes     forward returns a value for each of them, right before the residuals.
     """
 
     dynamic_slots: tuple[int, ...]
@@ -321,8 +332,31 @@ class Compiled(GeneratedText):
 
 
 __all__ = [
-    "COMPLEX", "FLOAT", "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType",
-    "GeneratedText", "Hoisted", "HookedSlot", "Item", "Laid", "ListType", "NeedValues",
-    "PythonFunction", "Request", "ScalarType", "Slot", "StaticSlot", "TupleType", "Type", "Write",
-    "get_item", "holds_arrays", "parse_type", "put_item", "special",
-]  # fmt: skip
+    "ArraySlot",
+    "ArrayType",
+    "Assumption",
+    "AttributeInput",
+    "COMPLEX",
+    "Compiled",
+    "DictType",
+    "FLOAT",
+    "GeneratedText",
+    "Hoisted",
+    "HookedSlot",
+    "Item",
+    "ListType",
+    "NeedValues",
+    "PythonFunction",
+    "Request",
+    "ScalarType",
+    "Slot",
+    "StaticSlot",
+    "TupleType",
+    "Type",
+    "Write",
+    "get_item",
+    "holds_arrays",
+    "parse_type",
+    "put_item",
+    "special",
+]

@@ -1,7 +1,7 @@
-"""MindSpore's modules by their paths, for programs that import from the files it is divided into.
+"""The paths of MindSpore's modules, for programs that import from its files.
 
-``from autodiff_compiler.nn.layer.basic import Dense`` finds ``Dense`` where it is; a path that
-MindSpore does not have is still a ModuleNotFoundError.
+``from autodiff_compiler.nn.layer.basic import Dense`` finds ``Dense``. A path that MindSpore does
+not have is still a ModuleNotFoundError.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ from autodiff_compiler.nn.training import learning_rate, loss_scale
 from autodiff_compiler.ops.core import primitive_base
 
 #: The files of ``nn.layer`` and ``nn.optim``.
-_LAYERS = (
-    "activation", "basic", "channel_shuffle", "combined", "container", "conv", "dense",
-    "embedding", "image", "math", "normalization", "padding", "pooling", "rnn_cells", "rnns",
-    "timedistributed", "transformer",
-)  # fmt: skip
-_OPTIMIZERS = (
-    "ada_grad", "adadelta", "adam", "adamax", "momentum", "optimizer", "rmsprop", "sgd",
-)  # fmt: skip
+_LAYERS = """
+    activation basic channel_shuffle combined container conv dense embedding image math
+    normalization padding pooling rnn_cells rnns timedistributed transformer
+""".split()
+_OPTIMIZERS = "ada_grad adadelta adam adamax momentum optimizer rmsprop sgd".split()
 
 #: Holds the paths below it, so that each can be the first import of a program.
-_TRAIN = ModuleType(f"{__package__}.train", "What there is of MindSpore's ``train``.")
+_TRAIN = ModuleType(f"{__package__}.train", "The modules of MindSpore's ``train``.")
 
-#: The module that stands under each path; None for the package itself.
+#: The module under each path; None for the package itself.
 PATHS: dict[str, ModuleType | None] = {
     "train": _TRAIN,
     "context": context,

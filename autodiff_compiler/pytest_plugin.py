@@ -1,8 +1,8 @@
-"""The pytest plugin: two fixtures that hold gradients in a user's own tests.
+"""The pytest plugin: two fixtures that check gradients in a user's own tests.
 
 ``check_grads(net, [x, y])`` compares with central differences. ``gradient_file(net, x, y,
-path="net_grad.py")`` says that a committed file is the gradient of the code beside it:
-``pytest --write-gradients`` writes the files anew.
+path="net_grad.py")`` checks that a committed file is still the gradient of its code. ``pytest
+--write-gradients`` writes these files.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def check_grads() -> Callable[..., numeric.Report]:
-    """``autodiff_compiler.check_grads``: raises AssertionError where a gradient is wrong."""
+    """Returns ``check_grads``, which raises AssertionError for a wrong gradient."""
     return numeric.check_grads
 
 
 @pytest.fixture
 def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """``gradient_file(fn, *inputs, path=..., **flags)``: the file at ``path``, beside the test if
-    it is relative, holds what ``export_source(fn, path, *inputs, **flags)`` writes, or the test
-    fails."""
+    """Returns ``gradient_file(fn, *inputs, path=..., **flags)``.
 
-    def held(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
+    It fails the test unless the file holds what ``export_source(fn, path, *inputs, **flags)``
+    writes. A relative ``path`` starts at the folder of the test.
+    """
+
+    def compare(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
         file = request.path.parent / path
         if request.config.getoption(OPTION):
             export_source(fn, file, *inputs, **flags)
@@ -62,4 +64,4 @@ def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
                 pytrace=False,
             )
 
-    return held
+    return compare

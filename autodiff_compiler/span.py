@@ -10,11 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of one source line (a longer expression is known by its first line).
+    """A part of a source line. A longer expression is known by its first line.
 
-    ``column`` counts from 1, ``end`` is one past the last column; ``text`` is the whole line.
-    ``note`` is what a reader of the generated lines should know besides; ``aside`` is said behind
-    one of them.
+    file    the path of the file.
+    line    its number, from 1.
+    column  the first column, from 1.
+    end     the column after the last one.
+    text    the whole line.
+    note    a comment above the generated lines.
+    aside   a comment behind one of them.
     """
 
     file: str
@@ -27,24 +31,23 @@ class Span:
 
     @property
     def tag(self) -> str:
-        """The join key of the generated source: ``14| out = self.matmul(x, y)``."""
+        """The comment that ties a generated line to its source line: ``14| out = f(x, y)``."""
         return f"{self.line}| {self.text.strip()}"
 
     @property
     def where(self) -> str:
-        """``net.py:14:15``, the file by its base name only, so that output never holds a path."""
+        """``net.py:14:15``, without the folder, so that generated text holds no path."""
         return f"{os.path.basename(self.file)}:{self.line}:{self.column}"
 
     @property
     def place(self) -> str:
-        """``src/net.py:14:15``, the file as it is found from the working directory, or in full."""
+        """``src/net.py:14:15``, relative to the working directory if the file is below it."""
         here = os.getcwd() + os.sep
         file = self.file[len(here) :] if self.file.startswith(here) else self.file
         return f"{file}:{self.line}:{self.column}"
 
     def caret(self) -> str:
-        """The source line with carets under the stretch, indented by four blanks; of a long line
-        the part around it.
+        """The source line with carets under the part, indented by four blanks. A long line is cut.
 
         >>> print(Span("net.py", 2, 5, 8, "y = foo(x)").caret())
             y = foo(x)
@@ -65,7 +68,7 @@ class Span:
 
 
 def _cells(char: str) -> int:
-    """Return the width of a character in terminal columns."""
+    """Returns the width of a character in terminal columns."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -73,15 +76,15 @@ def _cells(char: str) -> int:
 
 NOWHERE = Span("<built in>", 0, 1, 2, "")
 
-#: Of a longer line only a part is shown.
+#: The most characters of a line that are shown.
 LONGEST = 240
-#: How many calls of a long chain are shown at either end of it.
+#: The calls of a long chain that are shown at either end of it.
 SHOWN = 4
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Where a text was called: the place of the call, and the name of the text that it is in."""
+    """The place of a call, and the name of the function that contains it."""
 
     span: Span
     name: str = ""
@@ -91,12 +94,13 @@ class Caller:
         return f"called from {place}{inside}: {self.span.text.strip()}"
 
 
-def told_chain(place: Span | None, callers: Sequence[Caller]) -> list[str]:
-    """One line for each call on the way to ``place``, the outermost last. Calls within one line are
-    told once, and the middle of a long chain is left out.
+def call_chain(place: Span | None, callers: Sequence[Caller]) -> list[str]:
+    """Returns a line for each call on the way to ``place``, the outermost last.
+
+    Calls in one line are listed once. The middle of a long chain is left out.
 
     >>> inner, outer = Span("net.py", 2, 5, 8, "y = foo(x)"), Span("net.py", 9, 5, 8, "f(x)")
-    >>> told_chain(inner, [Caller(inner, "f"), Caller(outer, "construct")])
+    >>> call_chain(inner, [Caller(inner, "f"), Caller(outer, "construct")])
     ['called from net.py:9 in construct: f(x)']
     """
     lines: list[str] = []

@@ -8,13 +8,13 @@ import sys
 
 import numpy as np
 
+from autodiff_compiler.abstract_arguments import required
 from autodiff_compiler.cli.exit_codes import ExitCode, UsageError
 from autodiff_compiler.cli.inputs import arguments, drawn
 from autodiff_compiler.cli.targets import load_target
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.emit.memory_report.table import columns
 from autodiff_compiler.errors import by_code, page
-from autodiff_compiler.generated_source import required
 from autodiff_compiler.pipeline import PIPELINE, SIMPLIFY
 from autodiff_compiler.stages import listing
 from autodiff_compiler.testing import vocabulary

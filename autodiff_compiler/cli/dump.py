@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from autodiff_compiler.abstract_arguments import argument_names
 from autodiff_compiler.cli.exit_codes import ExitCode, UsageError
 from autodiff_compiler.cli.inputs import arguments
 from autodiff_compiler.cli.targets import load_target
 from autodiff_compiler.common.files.atomic_files import written_whole
-from autodiff_compiler.generated_source import argument_names, export_source, gradient_source
+from autodiff_compiler.generated_source import export_source, gradient_source
 from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.transforms.gradient import grad

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the error of a command that makes no sense."""
+"""Exit codes of commands, and the error of a command that makes no sense."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def module_header(program: Program, printed: Names, constants: Mapping[Value, st
     needed = [param not in has_value for param in program.functions[0].params]
     types = [str(type_of(param)) for param in params]
     lines = [_title(program), ""]
-    lines += filled([f"{name}: {type_}" for name, type_, is_needed in zip(names, types, needed)
-                     if is_needed])  # fmt: skip
+    rows = zip(names, types, needed)
+    lines += filled([f"{name}: {type_}" for name, type_, is_needed in rows if is_needed])
     orders = program.typed.orders.items()
     lines += filled([f"layout of {names[place]}: {_layout(order)}" for place, order in orders])
     if request.differentiates or request.tangent:

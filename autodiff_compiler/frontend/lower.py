@@ -24,12 +24,12 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.dispatch import HANDLERS
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.interface import (
+    ArraySlot,
     Assumption,
     AttributeInput,
     Hoisted,
     HookedSlot,
     Item,
-    Laid,
     NeedValues,
     Request,
     Slot,
@@ -119,7 +119,7 @@ def lower(
 
 def _is_whole(slot: Slot) -> bool:
     """Decide whether an array without axes stands in a slot, and no number."""
-    return isinstance(slot, Laid) and slot.type.ndim == 0
+    return isinstance(slot, ArraySlot) and slot.type.ndim == 0
 
 
 def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
@@ -127,7 +127,7 @@ def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
     order."""
     found = {}
     for n, slot in enumerate(slots):
-        if isinstance(slot, Laid):
+        if isinstance(slot, ArraySlot):
             found.update({n: slot.order} if slot.type.ndim and slot.order is not None else {})
         elif isinstance(slot, ArrayType) and slot.ndim and slot.has_static_shape:
             found[n] = "C"
@@ -292,4 +292,4 @@ def place_of(fn: Any) -> Span:
 def _slot_value(slot: Slot, name: str) -> Any:
     if isinstance(slot, StaticSlot):
         return slot.value
-    return Value(slot.type if isinstance(slot, (HookedSlot, Laid)) else slot, name, True)
+    return Value(slot.type if isinstance(slot, (HookedSlot, ArraySlot)) else slot, name, True)

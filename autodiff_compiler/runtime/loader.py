@@ -15,7 +15,7 @@ from typing import Any
 
 from autodiff_compiler.interface import Compiled
 from autodiff_compiler.runtime.debugger import GENERATED, set_breakpoints, show_lines
-from autodiff_compiler.span import Caller, told_chain
+from autodiff_compiler.span import Caller, call_chain
 
 
 class Loaded:
@@ -54,7 +54,7 @@ class Loaded:
             return None
         place, *callers = reversed(about)
         first = f"in compiled code for {place.where}: {place.text.strip()}"
-        return "\n  ".join([first, *told_chain(place, [Caller(each) for each in callers])])
+        return "\n  ".join([first, *call_chain(place, [Caller(each) for each in callers])])
 
 
 def load(compiled: Compiled, name: str) -> Loaded:

@@ -49,7 +49,7 @@ def is_line(shape: tuple[int, ...]) -> bool:
 
 
 def ordered(type_: ArrayType, order: Any) -> Layout:
-    """Return the layout of an argument in the order that ``plan.Laid`` tells.
+    """Return the layout of an argument in the order that ``interface.ArraySlot`` has.
 
     >>> ordered(ArrayType("float64", (2, 3)), "F").strides
     (1, 2)

@@ -110,7 +110,7 @@ class Compilation(Recorder):
     arguments: dict[Value, str] = field(default_factory=dict)
     #: Those that it writes to, with the operations that it had before, and the place.
     overwritten: dict[Value, tuple[list[Op], int, Span]] = field(default_factory=dict)
-    #: The layouts of arguments that are assumed, by slot: see ``plan.Laid``.
+    #: The layouts of arguments that are assumed, by slot: see ``interface.ArraySlot``.
     orders: Mapping[int, Any] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
