@@ -44,14 +44,24 @@ from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     TryBody,
 )
 from autodiff_compiler.frontend.syntax.desugar.with_statement import WithBoundary
+from autodiff_compiler.frontend.syntax.nodes import (
+    AugmentedBinOp,
+    ForUntil,
+    GuardedName,
+    KnownName,
+    WhileUntil,
+)
 
 #: The handler of each kind of expression, Python's and those that desugaring makes.
 EXPRESSIONS: Mapping[type, NodeHandler] = {
     gast.Constant: evaluation.evaluate_constant,
     gast.Name: evaluation.evaluate_name,
+    GuardedName: evaluation.evaluate_name,
+    KnownName: evaluation.evaluate_known_name,
     gast.BoolOp: evaluation.evaluate_bool_op,
     gast.IfExp: evaluation.evaluate_if_exp,
     gast.BinOp: arithmetic.evaluate_bin_op,
+    AugmentedBinOp: arithmetic.evaluate_bin_op,
     gast.UnaryOp: arithmetic.evaluate_unary_op,
     gast.Compare: comparisons.evaluate_compare,
     gast.Subscript: subscripts.evaluate_subscript,
@@ -85,7 +95,9 @@ STATEMENTS: Mapping[type, NodeHandler] = {
     gast.FunctionDef: simple.execute_function_def,
     gast.If: simple.execute_if,
     gast.For: loops.execute_for,
+    ForUntil: loops.execute_for,
     gast.While: loops.execute_while,
+    WhileUntil: loops.execute_while,
     gast.Assert: exceptions.execute_assert,
     gast.Raise: exceptions.execute_raise,
     TryBody: exceptions.execute_try_body,

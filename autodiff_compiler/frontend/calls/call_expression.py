@@ -27,7 +27,7 @@ LAZY = {*ITERATORS, any, all}
 
 def evaluate_call(low: Lowering, node: Any) -> Any:
     callee = _super(low, node) or low.evaluate(node.func)
-    if isinstance(callee, InPlaceTensorMethod) and not getattr(node, "alone", False):
+    if isinstance(callee, InPlaceTensorMethod) and node not in low.sole_calls:
         raise low.fail(
             UnsupportedSyntax,
             f"'{node.func.attr}' changes a tensor in place within a larger expression",
@@ -41,8 +41,11 @@ def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
     mark = len(low.compilation.memory.writes)
     handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
     for part in (*node.args, *(keyword.value for keyword in node.keywords)):
-        part.raw = handed_on and not is_macro(callee)  # a text may ask whether it is None
-        part.spot = not part.raw and not (is_hashable(callee) and callee in LAZY)
+        # A function that is compiled may ask whether an argument is None. Others read what a
+        # generator gives at once.
+        asks = handed_on and not is_macro(callee)
+        _mark(low.may_be_none, part, asks)
+        _mark(low.used_at_once, part, not asks and not (is_hashable(callee) and callee in LAZY))
     args = evaluate_items(low, node.args)
     refuse_spoilt(low, getattr(callee, "value", None), mark)
     mark = len(low.compilation.memory.writes)
@@ -57,6 +60,14 @@ def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
     if handed_on and callee is not checkpointed:  # its loop begins here
         args = [named(low, arg) for arg in args]
     return low.call(callee, args, kwargs)
+
+
+def _mark(marked: set[Any], node: Any, holds: bool) -> None:
+    """Puts a node into a set, or takes it out of it."""
+    if holds:
+        marked.add(node)
+    else:
+        marked.discard(node)
 
 
 def _keywords(low: Lowering, value: Any) -> dict[str, Any]:

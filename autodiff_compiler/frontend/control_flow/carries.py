@@ -24,6 +24,7 @@ from autodiff_compiler.frontend.abstract.values import (
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import has_thrown
+from autodiff_compiler.frontend.syntax.nodes import exit_flags
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
@@ -179,7 +180,7 @@ def exit_condition(low: Lowering, node: Any) -> Any:
     ended: Any = has_thrown(low)
     if ended is True:
         return True
-    for flag in getattr(node, "until", ()):
+    for flag in exit_flags(node):
         value = low.truth(low.state.names[flag])
         if value is True:
             return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gast
 
@@ -25,6 +26,9 @@ from autodiff_compiler.frontend.syntax import builders
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
 SOURCE, ITEMS = own_name("source"), own_name("collected")
+#: The loop that a comprehension becomes. A loop keeps its node over several attempts to compile a
+#: function.
+_LOOPS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def evaluate_list_comp(low: Lowering, node: Any) -> Any:
@@ -33,8 +37,8 @@ def evaluate_list_comp(low: Lowering, node: Any) -> Any:
 
 
 def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
-    """An iterator that makes its items; where it is used up at once (``spot``) the items."""
-    if not getattr(node, "spot", False):
+    """An iterator that makes its items; where it is used up at once the items."""
+    if node not in low.used_at_once:
         source = low.evaluate(node.generators[0].iter)
         text = Closure(node, low.frame, (), "<genexpr>")
         kept = LazyIterable("generator", (source, ()), function=text)
@@ -113,10 +117,10 @@ def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]
 
 def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
     """The list that a loop makes of a comprehension."""
-    if not hasattr(node, "collecting"):
-        node.collecting = builders.collecting(node, SOURCE, ITEMS)
+    if node not in _LOOPS:
+        _LOOPS[node] = builders.collecting(node, SOURCE, ITEMS)
     low.state.names |= {SOURCE: source, ITEMS: low.new_list(())}
-    low.execute(node.collecting)
+    low.execute(_LOOPS[node])
     made: HeapRef = low.certainly(low.state.names[ITEMS])
     return made
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gast
 
@@ -61,6 +62,7 @@ from autodiff_compiler.frontend.core.dependencies import roots
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import assume_not_thrown
 from autodiff_compiler.frontend.syntax import builders
+from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp, exit_flags
 from autodiff_compiler.interface import count_of
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
@@ -69,11 +71,15 @@ from autodiff_compiler.operators.core import containers
 from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.operators.lists import loop_tapes
 
+#: The ``while`` that a ``for`` over a growing list becomes, with its own variables. A loop keeps
+#: its node over several attempts to compile a function.
+_LOOPS_BY_POSITION: WeakKeyDictionary[Any, tuple[tuple[str, str, str], Any]] = WeakKeyDictionary()
+
 
 def execute_for(low: Lowering, node: Any) -> None:
     span = low.source.span(node)
     iterable = _iterated(low, low.evaluate(node.iter))
-    if not getattr(node, "until", ()):
+    if not exit_flags(node):
         iterable = whole(low, iterable)
     if isinstance(iterable, LazyIterable) and iterable.kind == "generator":
         iterable = low.handlers.evaluate_generator(low, iterable.function, iterable.sources[0])
@@ -118,7 +124,7 @@ def _grown(low: Lowering, node: Any) -> dict[Key, Carry]:
         name = ""
         if isinstance(part, gast.Attribute) and part.attr in GROWING:
             name = getattr(part.value, "id", "")
-        elif isinstance(part, gast.BinOp) and getattr(part, "augmented", False):
+        elif isinstance(part, AugmentedBinOp):
             name = getattr(part.left, "id", "")
         ref = low.state.names.get(name)
         if isinstance(ref, HeapRef) and ref.kind == "list":
@@ -165,11 +171,11 @@ def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> 
     source = iterable.sources[0] if counts else iterable
     if not _is_long(low, source):
         raise _unrollable(low, reason, low.source.span(node))
-    if not hasattr(node, "by_position"):
+    if node not in _LOOPS_BY_POSITION:
         number = next(low.compilation.refs)
         own = own_name("items", number), own_name("at", number), own_name("first", number)
-        node.by_position = own, builders.by_position(node, *own, counts)
-    own, loop = node.by_position
+        _LOOPS_BY_POSITION[node] = own, builders.by_position(node, *own, counts)
+    own, loop = _LOOPS_BY_POSITION[node]
     low.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))
     execute_while(low, loop)
     for name in own:

@@ -116,6 +116,12 @@ class Lowering:
         self.evaluated: list[tuple[Any, Any, int]] = []
         self.met_again = 0
 
+        #: Expressions that are handed on, or compared, as they are, be they None; generators that
+        #: are used up where they stand; calls with nothing around them but their statement.
+        self.may_be_none: set[Any] = set()
+        self.used_at_once: set[Any] = set()
+        self.sole_calls: set[Any] = set()
+
         #: Values with hooks on their whole cotangents, and the hooks' operations.
         self.hooks: list[tuple[Value, Op]] = []
         #: True if one of them is an argument, whose whole cotangent only the caller knows.

@@ -8,6 +8,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gast
 
@@ -148,14 +149,18 @@ def hides_values(
     )
 
 
+#: The variables of each function that was asked about.
+_VARIABLES: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
+
+
 def variables(tree: Any) -> frozenset[str]:
     """The names that a function's text sets: they are its variables, whatever stands outside."""
     if tree is None:
         return frozenset()
-    if not hasattr(tree, "variables"):
+    if tree not in _VARIABLES:
         body = tree.body if isinstance(tree.body, list) else []
-        tree.variables = frozenset(name for part in body for name in _set_by(part))
-    return tree.variables
+        _VARIABLES[tree] = frozenset(name for part in body for name in _set_by(part))
+    return _VARIABLES[tree]
 
 
 def _set_by(part: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from autodiff_compiler.frontend.core.python_values import refuse_foreign
 from autodiff_compiler.frontend.expressions.evaluation import evaluate_all
 from autodiff_compiler.frontend.numpy_rules.signatures import Numpys
 from autodiff_compiler.frontend.numpy_rules.writes import beside_arrays
+from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
 from autodiff_compiler.operators.core import scalar_conversion, structure
@@ -81,7 +82,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 
 def evaluate_bin_op(low: Lowering, node: Any) -> Any:
     left, right = evaluate_all(low, (node.left, node.right))
-    if getattr(node, "augmented", False):
+    if isinstance(node, AugmentedBinOp):
         return augmented_operation(low, type(node.op).__name__, left, right)
     return low.binary(type(node.op).__name__, left, right)
 

@@ -52,11 +52,12 @@ NO_CONTAINERS = (int, float, complex, type(None), type(...), type(NotImplemented
 
 
 def evaluate_compare(low: Lowering, node: Any) -> Any:
+    left, others = node.left, node.comparators
     if isinstance(node.ops[0], (gast.Is, gast.IsNot)):
-        if len(node.ops) == 1 and getattr(node.left, "value", ...) is None:
-            node.left, node.comparators = node.comparators[0], [node.left]
-        node.left.raw = True  # it may be None
-    return _compare_chain(low, low.evaluate(node.left), node.ops, node.comparators)
+        if len(node.ops) == 1 and getattr(left, "value", ...) is None:
+            left, others = others[0], [left]
+        low.may_be_none.add(left)
+    return _compare_chain(low, low.evaluate(left), node.ops, others)
 
 
 def _compare_chain(low: Lowering, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:

@@ -20,6 +20,7 @@ from autodiff_compiler.frontend.abstract.values import (
 from autodiff_compiler.frontend.core.lowering import Lowering, fail_unset, require_value
 from autodiff_compiler.frontend.core.naming import NAMELESS, variables
 from autodiff_compiler.frontend.core.unwinding import evaluate_once
+from autodiff_compiler.frontend.syntax.nodes import GuardedName, KnownName
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -36,7 +37,7 @@ def evaluate(low: Lowering, node: Any) -> Any:
                 value = evaluate_once(low, node, lambda: handler(low, node))
             else:
                 value = handler(low, node)
-            if isinstance(value, MaybeNone) and not getattr(node, "raw", False):
+            if isinstance(value, MaybeNone) and node not in low.may_be_none:
                 return require_value(low, value, getattr(node, "id", ""))
             return value
         except CompileError as error:
@@ -68,15 +69,17 @@ def evaluate_constant(low: Lowering, node: Any) -> Any:
 
 def evaluate_name(low: Lowering, node: Any) -> Any:
     name = node.id
-    if hasattr(node, "known"):
-        return node.known
-    if name in low.state.names:
-        held = low.state.names[name]
-        value = low.certainly(held, getattr(node, "guarded", False))
-        if value is not held:
-            low.state.names[name] = value  # known to be set from here on
-        return value
-    return _free_name(low, name)
+    if name not in low.state.names:
+        return _free_name(low, name)
+    held = low.state.names[name]
+    value = low.certainly(held, isinstance(node, GuardedName))
+    if value is not held:
+        low.state.names[name] = value  # known to be set from here on
+    return value
+
+
+def evaluate_known_name(low: Lowering, node: KnownName) -> Any:
+    return node.thing
 
 
 def _free_name(low: Lowering, name: str) -> Any:

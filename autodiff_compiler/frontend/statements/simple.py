@@ -27,6 +27,7 @@ from autodiff_compiler.frontend.statements.item_assignment import assign_item
 from autodiff_compiler.frontend.syntax import builders
 from autodiff_compiler.frontend.syntax.exits import exits_of
 from autodiff_compiler.frontend.syntax.exits import leaves as ends
+from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -93,13 +94,13 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
 
 
 def execute_return(low: Lowering, node: Any) -> Any:
-    _alone(node.value)
-    node.value.raw = True
+    low.sole_calls |= _method_chain(node.value)
+    low.may_be_none.add(node.value)
     return Returned(low.evaluate(node.value))
 
 
 def execute_expr(low: Lowering, node: Any) -> None:
-    _alone(node.value)
+    low.sole_calls |= _method_chain(node.value)
     found = low.evaluate(node.value)
     if isinstance(node.value, gast.Call):
         with low.builder.at(low.source.span(node)):
@@ -200,9 +201,9 @@ def execute_if(low: Lowering, node: Any) -> Any:
 
 
 def execute_assign(low: Lowering, node: Any) -> None:
-    _alone(node.value)
-    _hand_on(node)
-    augmented = getattr(node.value, "augmented", False)
+    low.sole_calls |= _method_chain(node.value)
+    low.may_be_none |= _handed_on(node)
+    augmented = isinstance(node.value, AugmentedBinOp)
     old = low.evaluate(node.value.left) if augmented else None
     value = low.evaluate(node.value)
     if augmented:
@@ -335,8 +336,9 @@ def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]
     return builders.placed(statement, gast.If(statement.test, body, orelse)), ()
 
 
-def _hand_on(node: Any) -> None:
-    """Marks what is assigned to a variable as it is, though it may be None."""
+def _handed_on(node: Any) -> set[Any]:
+    """Returns the expressions that are assigned to a variable as they are, be they None."""
+    found: set[Any] = set()
     names = [target for target in node.targets if isinstance(target, gast.Name)]
     pairs = [(target, node.value) for target in node.targets]
     for target, value in pairs:
@@ -344,8 +346,10 @@ def _hand_on(node: Any) -> None:
         if all(both) and len(both[0]) == len(both[1]):  # type: ignore[arg-type]
             pairs += zip(*both)
     for target, value in pairs:
-        value.raw = isinstance(target, gast.Name) and (value is not node.value or len(names) == len(
-            node.targets))  # fmt: skip
+        all_names = value is not node.value or len(names) == len(node.targets)
+        if isinstance(target, gast.Name) and all_names:
+            found.add(value)
+    return found
 
 
 def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
@@ -356,9 +360,11 @@ def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
     return ValueError(f"not enough values to unpack (expected {least}, got {have})")
 
 
-def _alone(value: Any) -> None:
-    """Marks the calls of an expression that is nothing but calls of methods, one on the other: no
+def _method_chain(value: Any) -> set[Any]:
+    """Returns the calls of an expression that is nothing but calls of methods, one on the other: no
     other part of it can have been read before they change something."""
+    found: set[Any] = set()
     while isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute):
-        value.alone = True
+        found.add(value)
         value = value.func.value
+    return found

@@ -9,6 +9,12 @@ from typing import Any
 import gast
 
 from autodiff_compiler.fast_ast import children
+from autodiff_compiler.frontend.syntax.nodes import (
+    GuardedName,
+    KnownName,
+    exit_flags,
+    loop_until,
+)
 
 
 def fresh(taken: set[str], wish: str) -> str:
@@ -32,10 +38,8 @@ def name(text: str, at: gast.AST, context: type = gast.Load) -> gast.Name:
 
 
 def guarded(text: str, at: gast.AST) -> gast.Name:
-    """A read of a result that a flag has shown to be set, marked ``guarded = True``."""
-    node = name(text, at)
-    node.guarded = True
-    return node
+    """Returns a read of a result that a flag has shown to be set."""
+    return placed(at, GuardedName(text, gast.Load(), None, None))
 
 
 def constant(value: Any, at: gast.AST) -> gast.Constant:
@@ -80,16 +84,13 @@ def by_position(node: gast.AST, items: str, at: str, first: str, counts: bool) -
         item = placed(node, gast.Tuple([plus(first, name(at, node)), item], gast.Load()))
     take = placed(node, gast.Assign([node.target], item, None))
     step = assign(at, plus(at, constant(1, node)), node)
-    made = placed(node, gast.While(test, [take, step, *node.body], []))
-    made.until = getattr(node, "until", ())
-    return made
+    loop = placed(node, gast.While(test, [take, step, *node.body], []))
+    return loop_until(loop, exit_flags(node))
 
 
 def builtin(thing: Any, at: gast.AST) -> gast.Name:
-    """A read of something of Python's own, marked ``known``: no variable can stand in its way."""
-    node = name(thing.__name__, at)
-    node.known = thing
-    return node
+    """Returns a read of something of Python's own: no variable can stand in its way."""
+    return placed(at, KnownName(thing))
 
 
 def own_parts(node: gast.AST) -> Iterator[gast.AST]:

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 import gast
 
+from autodiff_compiler.frontend.syntax.nodes import exit_flags
+
 #: Kinds of exit: the classes of statements.
 Exits: TypeAlias = set[type]
 EXITS = (gast.Return, gast.Break, gast.Continue)
@@ -99,5 +101,5 @@ def leaves(block: Sequence[gast.stmt]) -> bool:
 def is_endless(stmt: gast.For | gast.While, inside: Exits) -> bool:
     """Whether a loop can only be left by ``return``: a ``while True`` without ``break``."""
     test = getattr(stmt, "test", None)
-    ends = gast.Break in inside or bool(getattr(stmt, "until", ()))
+    ends = gast.Break in inside or bool(exit_flags(stmt))
     return isinstance(test, gast.Constant) and bool(test.value) and not ends

@@ -71,6 +71,7 @@ from autodiff_compiler.frontend.syntax.desugar.try_statement import (
 from autodiff_compiler.frontend.syntax.desugar.walrus_tests import desugar_walrus_tests
 from autodiff_compiler.frontend.syntax.desugar.with_statement import desugar_with
 from autodiff_compiler.frontend.syntax.exits import EXITS, LOOPS, Exits, Leaving, Place, is_endless
+from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp, loop_until
 from autodiff_compiler.frontend.syntax.source import Source
 
 Block: TypeAlias = list[gast.stmt]
@@ -119,8 +120,7 @@ def _plain(block: Sequence[gast.stmt], ways: Leaving) -> Block:
     for stmt in block:
         if isinstance(stmt, gast.AugAssign) and isinstance(stmt.target, gast.Name):
             old = builders.name(stmt.target.id, stmt.target)
-            value = builders.placed(stmt, gast.BinOp(left=old, op=stmt.op, right=stmt.value))
-            value.augmented = True
+            value = builders.placed(stmt, AugmentedBinOp(old, stmt.op, stmt.value))
             stmt = builders.placed(stmt, gast.Assign([stmt.target], value, None))
         elif isinstance(stmt, gast.AnnAssign):
             if stmt.value is None:
@@ -279,8 +279,8 @@ class _Rewriter:
                 builders.placed(orelse[0], gast.If(builders.none_of([stop], orelse[0]), orelse, []))
             ]
         within = replace(inner, stop=stop, skip="")
-        stmt.until = tuple(within.flags(inside))
         stmt.body = self.filled(stmt.body, within, stmt)
+        stmt = loop_until(stmt, within.flags(inside))
         if not endless:
             return [*before, stmt, *self.resume(kinds, place, inner, orelse + rest, stmt)]
         if gast.Return in kinds and not place.returned:

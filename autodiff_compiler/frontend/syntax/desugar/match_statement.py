@@ -10,7 +10,8 @@
 ...         case _:
 ...             return x * 2
 ... """).body[0]
->>> print(gast.unparse(desugar_match(tree)).strip())
+>>> from autodiff_compiler.frontend.syntax.nodes import PlainTree
+>>> print(gast.unparse(PlainTree().visit(desugar_match(tree))).strip())
 def f(x, kind):
     if isinstance(kind, (tuple, list)) and len(kind) == 1 and ((by := kind[0]),) and (by > 1):
         return x * by

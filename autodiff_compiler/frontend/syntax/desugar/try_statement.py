@@ -16,6 +16,7 @@ import gast
 
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.syntax import builders
+from autodiff_compiler.frontend.syntax.nodes import PlainTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ def shown(tree: gast.FunctionDef) -> gast.FunctionDef:
     return _Shown().visit(tree)
 
 
-class _Shown(gast.NodeTransformer):
+class _Shown(PlainTree):
     def visit_TryBody(self, node: TryBody) -> Any:
         self.generic_visit(node)
         context = gast.withitem(builders.name("handlers", node), None)
