@@ -15,7 +15,7 @@ import inspect
 import linecache
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import or_
 from types import CodeType
 from typing import Any
@@ -43,13 +43,14 @@ class Source:
     file: str
     first_line: int
     lines: tuple[str, ...]
+    #: The spans that were asked for: a function is lowered again and again.
+    spans: dict[gast.AST, Span] = field(default_factory=dict, init=False, repr=False)
 
     def span(self, node: gast.AST) -> Span:
         """Where ``node`` stands. A node of several lines ends where its first line ends."""
-        found = getattr(node, "_span", None)
+        found = self.spans.get(node)
         if found is None:
-            # Kept on the node, for a text is lowered again and again.
-            found = node._span = self._span(self._placed(node))
+            found = self.spans[node] = self._span(self._placed(node))
         return found
 
     def _span(self, node: gast.AST) -> Span:
@@ -343,9 +344,9 @@ def _mangle(tree: gast.FunctionDef, owner: str) -> None:
             name = mangled(node.asname or node.name)
             node.asname = node.asname if name == node.name else name
             continue
-        for field in _NAMED:
-            if hasattr(node, field) and not (node is tree and field == "name"):
-                setattr(node, field, mangled(getattr(node, field)))
+        for slot in _NAMED:
+            if hasattr(node, slot) and not (node is tree and slot == "name"):
+                setattr(node, slot, mangled(getattr(node, slot)))
 
 
 def _column(line: str, offset: int | None) -> int:
