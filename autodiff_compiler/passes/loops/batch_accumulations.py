@@ -1,9 +1,10 @@
-"""Totals after the loop: a sum over steps of products is one product of what the steps collect.
+"""Loop fission: computes a sum of products over iterations as one product after the loop.
 
-The cotangent of a matrix that every step multiplies by is ``d_w = d_w + h.T @ d_u``, step by step.
-Stacked, the factors of all steps give it in one product after the loop, ``H.T @ D_u``; likewise a
-sum over the rows of what is stacked anyway. The terms are the same, added in another order. It is
-done where the number of steps is known, and the factors are small beside the matrix.
+The cotangent of a matrix by which every iteration multiplies is ``d_w = d_w + h.T @ d_u``. Stacked,
+the factors of all iterations give it in one product after the loop, ``H.T @ D_u``. The same holds
+for a sum over the rows of a value that is stacked anyway. The terms are the same, added in another
+order. The pass runs if the number of iterations is known, and the factors are small beside the
+matrix.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -41,12 +42,22 @@ read (%i: f32[1,8] = %h, %j: f32[1,8] = %u) {
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import fresh, use_counts
+from autodiff_compiler.ir.nodes import (
+    AnyOperand,
+    Function,
+    Loop,
+    Op,
+    Region,
+    Value,
+    array_type,
+    expect_value,
+    type_of,
+)
+from autodiff_compiler.ir.rewrite import fresh, producers_among, use_counts
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators.core.structure import reshape, sum_, swap_last_axes
 from autodiff_compiler.operators.linalg.products import matmul
@@ -55,22 +66,36 @@ from autodiff_compiler.passes.core.traversal import rewrite_named
 
 
 def batch_accumulations(function: Function) -> Function:
-    """Takes sums of products out of loops."""
+    """Moves sums of products out of the loops of ``function``."""
 
     def visit(op: Op) -> Sequence[Op]:
-        return _Loop(op).rewritten() if trip_count(Loop(op)) else (op,)
+        return _LoopFission(op).rewritten() if trip_count(Loop(op)) else (op,)
 
     return rewrite_named(function, ("for",), visit)
 
 
-class _Loop:
-    """One loop whose carries are looked at: which are totals, and of what."""
+@dataclass(frozen=True)
+class _Accumulation:
+    """A carry that only accumulates: ``add`` adds to it, ``term`` computes the summand.
+
+    ``factors`` are the values of an iteration whose stacks give the sum of all summands: those of
+    ``a.T @ b``, or the rows that the summand adds up.
+    """
+
+    number: int
+    add: Op
+    term: Op
+    factors: tuple[Value, ...]
+
+
+class _LoopFission:
+    """One loop, whose accumulations become operations after it."""
 
     def __init__(self, op: Op):
         self.op, self.loop = op, Loop(op)
         self.steps = trip_count(self.loop) or 0
         body = self.loop.body
-        self.makers = {result: inner for inner in body.ops for result in inner.results}
+        self.makers = producers_among(body.ops)
         self.uses = use_counts(body)
         self.inside = {*body.params, *self.makers}
         self.tapes: dict[Value, Value] = {}
@@ -80,90 +105,100 @@ class _Loop:
             if isinstance(source, Value)
             and isinstance(source.type, ArrayType)
             and source.type.is_static
-            and source.type.shape[:1] == (self.steps,)  # type: ignore[index]
+            and source.type.dims[:1] == (self.steps,)
         }
 
     def rewritten(self) -> Sequence[Op]:
-        """What stands for the loop: the loop, collecting more, and totals of what it collects."""
-        found = [(place, self.term(place)) for place in range(self.loop.carries)]
-        products = {place: op for place, op in found if op is not None and op.name == "matmul"}
-        wanted = {place: self.factors(op) for place, op in products.items()}
-        collected = {v for pair in wanted.values() if pair for v in pair}
-        collected |= {v for v in self.loop.stack_yields if isinstance(v, Value)}
-        collected |= set(self.arrays)
-        for place, op in found:
-            if op is not None and op.name == "sum" and self.rows(op) in collected:
-                wanted[place] = (self.rows(op),)  # type: ignore[assignment]
-        wanted = {place: values for place, values in wanted.items() if values}
-        if not wanted:
+        """Returns the loop, which stacks more values, and the operations after it."""
+        accumulations = self.accumulations()
+        if not accumulations:
             return (self.op,)
         builder, results = Builder(), list(self.op.results)
-        for place, values in sorted(wanted.items()):
-            old, maker = results[place], self.makers[self.loop.carry_yields[place]]  # type: ignore[index]
-            results[place] = fresh(old)
-            with builder, builder.at(maker.span, maker.role):
-                stacks = [self.all_rows(value) for value in values]  # type: ignore[union-attr]
-                if len(stacks) == 2:
-                    total = matmul(swap_last_axes(stacks[0]), stacks[1])
-                else:
-                    total = sum_(stacks[0], axes=(0,), keepdims=False)
-                builder.apply(self.makers[self.loop.carry_yields[place]].opdef,  # type: ignore[index]
-                              (self.loop.inits[place], total), {})  # fmt: skip
+        for each in accumulations:
+            old = results[each.number]
+            results[each.number] = fresh(old)
+            with builder, builder.at(each.add.span, each.add.role):
+                total = self.total(each)
+                builder.apply(each.add.opdef, (self.loop.inits[each.number], total), {})
             builder.ops[-1] = replace(builder.ops[-1], results=(old,))
-        return (self.collecting(results), *builder.ops)
+        return (self.with_tapes(results), *builder.ops)
 
-    def term(self, place: int) -> Op | None:
-        """What makes that which an iteration adds to a carry, if adding is all it does with it."""
-        param, after = self.loop.carry_params[place], self.loop.carry_yields[place]
-        maker = self.makers.get(after) if isinstance(after, Value) else None
-        if maker is None or maker.name != "add" or param not in maker.operands:
+    def accumulations(self) -> list[_Accumulation]:
+        """Returns the accumulations that one operation after the loop can compute."""
+        found = [each for number in range(self.loop.carries) if (each := self.accumulation(number))]
+        products = [each for each in found if each.term.name == "matmul"]
+        # A sum over rows is worth it only if these are stacked anyway.
+        stacked: set[AnyOperand] = {factor for each in products for factor in each.factors}
+        stacked.update(self.loop.stack_yields)
+        stacked.update(self.arrays)
+        return [each for each in found if each in products or each.factors[0] in stacked]
+
+    def accumulation(self, number: int) -> _Accumulation | None:
+        """Returns the accumulation of a carry, or None if the loop uses the carry otherwise."""
+        param, after = self.loop.carry_params[number], self.loop.carry_yields[number]
+        add = self.makers.get(after)
+        if add is None or add.name != "add" or param not in add.operands:
             return None
-        term = maker.operands[maker.operands[0] is param]
-        made = self.makers.get(term) if isinstance(term, Value) else None
-        alone = all(self.uses.get(v) == 1 for v in (param, after, term) if isinstance(v, Value))
-        fits = made is not None and alone and type_of(term) == param.type
-        return made if fits and not self.tested(place) else None
-
-    def tested(self, place: int) -> bool:
-        return self.loop.until is self.loop.carry_yields[place]
-
-    def factors(self, product: Op) -> tuple[Value, Value] | None:
-        """Rows and rows, where ``product`` is rows.T @ rows of this iteration."""
-        left, right = product.operands
-        turned = self.makers.get(left) if isinstance(left, Value) else None
-        if turned is None or turned.name not in ("swap_last_axes", "transpose"):
+        if self.loop.until is after:
             return None
-        pair = (turned.operands[0], right)
-        shapes = [self.matrix(operand) for operand in pair]
-        if None in shapes:
+        summand = add.operands[add.operands[0] is param]
+        term = self.makers.get(summand)
+        alone = all(self.uses.get(value) == 1 for value in (param, after, summand))
+        if term is None or not alone or type_of(summand) != param.type:
             return None
-        (rows, inner), (_, columns) = shapes  # type: ignore[misc]
-        return pair if is_worth_stacking(rows, inner, columns) else None  # type: ignore[return-value]
+        factors = self.factors_of(term)
+        return _Accumulation(number, add, term, factors) if factors else None
 
-    def rows(self, op: Op) -> AnyOperand:
-        """The matrix whose rows ``op`` sums over."""
-        over = op.attrs["axes"] == (0,) and not op.attrs["keepdims"]
-        return op.operands[0] if over and self.matrix(op.operands[0]) else None
+    def factors_of(self, term: Op) -> tuple[Value, ...]:
+        if term.name == "matmul":
+            return self.product_factors(term)
+        return self.summed_rows(term) if term.name == "sum" else ()
 
-    def matrix(self, operand: AnyOperand) -> tuple | None:
-        """The shape of a matrix that is another one in each iteration."""
+    def product_factors(self, product: Op) -> tuple[Value, ...]:
+        """Returns a and b, if ``product`` is ``a.T @ b`` of this iteration and worth stacking."""
+        transpose = self.makers.get(product.operands[0])
+        if transpose is None or transpose.name not in ("swap_last_axes", "transpose"):
+            return ()
+        a, b = transpose.value_operand(0), product.operands[1]
+        left, right = self.matrix_shape(a), self.matrix_shape(b)
+        if left is None or right is None or not isinstance(b, Value):
+            return ()
+        (rows, inner), (_, columns) = left, right
+        return (a, b) if is_worth_stacking(rows, inner, columns) else ()
+
+    def summed_rows(self, total: Op) -> tuple[Value, ...]:
+        """Returns the matrix of this iteration whose rows ``total`` adds up."""
+        matrix, over_rows = total.operands[0], total.attrs["axes"] == (0,)
+        if not over_rows or total.attrs["keepdims"] or not isinstance(matrix, Value):
+            return ()
+        return (matrix,) if self.matrix_shape(matrix) else ()
+
+    def matrix_shape(self, operand: AnyOperand) -> tuple[int, ...] | None:
+        """Returns the shape of a matrix that each iteration computes or reads."""
         type_ = type_of(operand)
         if operand not in self.inside or not isinstance(type_, ArrayType) or not type_.is_static:
             return None
-        return type_.shape if type_.ndim == 2 else None
+        return type_.static_shape if type_.ndim == 2 else None
+
+    def total(self, each: _Accumulation) -> Value:
+        """Computes the sum of all summands from the stacks of their factors."""
+        stacks = [self.all_rows(value) for value in each.factors]
+        if len(stacks) == 2:
+            return expect_value(matmul(swap_last_axes(stacks[0]), stacks[1]))
+        return expect_value(sum_(stacks[0], axes=(0,), keepdims=False))
 
     def all_rows(self, value: Value) -> Value:
-        """The rows of every iteration, one below the other."""
-        rows, width = value.type.shape  # type: ignore[attr-defined]
+        """Returns the rows of all iterations, one below the other."""
+        rows, width = array_type(value).static_shape
         source = self.arrays.get(value)
         if source is None:
             source = stack_rows(self.tape(value), length=self.steps)
-        flat = reshape(source, shape=(self.steps * rows, width))
+        flat = expect_value(reshape(source, shape=(self.steps * rows, width)))
         flat.name = f"{value.name}_rows" if value.name else "rows"
         return flat
 
     def tape(self, value: Value) -> Value:
-        """The list that collects ``value``."""
+        """Returns the list that collects ``value``."""
         for item, stacked in zip(self.loop.stack_yields, self.loop.stacked):
             if item is value:
                 return stacked
@@ -172,9 +207,9 @@ class _Loop:
             self.tapes[value] = Value(ListType(value.type), name)
         return self.tapes[value]
 
-    def collecting(self, results: Sequence[Value]) -> Op:
-        """The loop with stack ports for what is to be collected."""
-        body, more = self.loop.body, (*self.tapes,)
-        body = Region(body.params, body.ops, (*body.yields, *more))
+    def with_tapes(self, results: Sequence[Value]) -> Op:
+        """Returns the loop with stack ports for the new tapes."""
+        body = self.loop.body
+        body = Region(body.params, body.ops, (*body.yields, *self.tapes))
         results = (*results[:-1], *self.tapes.values(), results[-1])
         return replace(self.op, regions=(body,), results=results)

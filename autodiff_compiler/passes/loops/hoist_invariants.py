@@ -1,9 +1,9 @@
-"""Hoisting: what a loop computes alike in every iteration is computed once, before it.
+"""Loop-invariant code motion: hoists the operations whose operands no iteration changes.
 
-Such a value need not be kept for each iteration either: the adjoint takes it from outside the loop,
-as it takes a parameter. An operation moves if nothing it reads changes in the loop, if it has no
-effect, and if it cannot fail where the loop would not have run at all: its shapes are known, or the
-loop is known to run. A view costs nothing and stays, unless it is a view for something that moves.
+A hoisted value need not be saved for each iteration either: the adjoint reads it from outside the
+loop, as it reads a parameter. An operation is hoisted if nothing that it reads changes in the loop,
+if it has no effect, and if it cannot fail where the loop would not run: its shapes are known, or
+the loop is known to run. A view costs nothing and stays, unless a hoisted operation reads it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -37,56 +37,55 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.analysis.trip_count import trip_count
-from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.nodes import Function, Loop, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_floating
-from autodiff_compiler.passes.core.traversal import rewrite_named
+from autodiff_compiler.passes.core.traversal import rewrite_named, with_ops
 
-#: Kinds of operators that depend on their operands alone.
+#: Kinds of operators whose results depend on their operands alone.
 PURE = ("elementwise", "bilinear", "linear", "zero")
 
 
 def hoist_invariants(function: Function) -> Function:
-    """Moves out of loops, from the inside outward, what they compute alike every time."""
+    """Hoists invariant operations out of the loops of ``function``, from the inside outward."""
     return rewrite_named(function, ("for", "while"), _visit)
 
 
 def _visit(op: Op) -> Sequence[Op]:
     loop = Loop(op)
     runs = loop.is_for and bool(trip_count(loop))
-    changing = set(loop.body.params)
-    alike: list[Op] = []
+    varying = set(loop.body.params)
+    invariant: list[Op] = []
     for inner in loop.body.ops:
-        same = not any(operand in changing for operand in inner.operands)
-        if same and is_pure(inner) and (runs or _cannot_fail(inner)):
-            alike.append(inner)
+        reads_same = not any(operand in varying for operand in inner.operands)
+        if reads_same and is_pure(inner) and (runs or _cannot_fail(inner)):
+            invariant.append(inner)
         else:
-            changing.update(inner.results)
-    moved = _worth_moving(alike)
-    if not moved:
+            varying.update(inner.results)
+    hoisted = _without_unread_views(invariant)
+    if not hoisted:
         return (op,)
-    kept = tuple(inner for inner in loop.body.ops if inner not in moved)
-    body = Region(loop.body.params, kept, loop.body.yields)
-    return (*moved, replace(op, regions=(*op.regions[:-1], body)))
+    body = with_ops(loop.body, [inner for inner in loop.body.ops if inner not in hoisted])
+    return (*hoisted, replace(op, regions=(*op.regions[:-1], body)))
 
 
-def _worth_moving(alike: Sequence[Op]) -> dict[Op, None]:
-    """Without the views that nothing which moves is made of, in order."""
-    moved: list[Op] = []
-    needed: set[object] = set()
-    for op in reversed(alike):
-        if not op.opdef.views or op.result in needed:
-            moved.append(op)
-            needed.update(op.operands)
-    return dict.fromkeys(reversed(moved))
+def _without_unread_views(invariant: Sequence[Op]) -> dict[Op, None]:
+    """Returns the operations in order, without the views that none of them reads."""
+    hoisted: list[Op] = []
+    read: set[object] = set()
+    for op in reversed(invariant):
+        if not op.opdef.views or op.result in read:
+            hoisted.append(op)
+            read.update(op.operands)
+    return dict.fromkeys(reversed(hoisted))
 
 
 def is_pure(op: Op) -> bool:
-    """Whether ``op`` depends on its operands alone, and does nothing else."""
+    """True if the results of ``op`` depend on its operands alone, and it has no effect."""
     return not op.regions and not op.opdef.effect and op.opdef.kind in PURE
 
 
 def _cannot_fail(op: Op) -> bool:
-    """Whether NumPy computes this without an exception, whatever the numbers are."""
+    """True if NumPy raises no exception here, whatever the numbers are."""
     types = [operand.type for operand in op.operands if isinstance(operand, Value)]
     return all(
         isinstance(type_, ArrayType) and type_.has_static_shape and is_floating(type_)

@@ -1,11 +1,11 @@
-"""Products ahead of the loop: what each step multiplies by one matrix is multiplied at once.
+"""Loop fission: hoists the matrix products of all iterations as one product before the loop.
 
 ``x[k]`` in a loop over ``k`` becomes a ``read`` port: an item for each iteration, whose adjoint is
-a list of cotangents and not an array of zeros a step. And where such an item is multiplied by a
-matrix from outside, the whole of ``x`` is multiplied before the loop, which then reads the product.
-That is the same sum for each element, in another blocking; it is done where the rows of a step are
-few beside the matrix, and every row is read. A matrix from outside may be seen by a view, such as
-its transpose, that the loop makes.
+a list of cotangents and not an array of zeros per iteration. If each iteration multiplies such an
+item by one matrix from outside, all of ``x`` is multiplied before the loop, which then reads the
+product. The sum for each element is the same, in another blocking. The pass does so if the rows of
+an iteration are few beside the matrix, and every row is read. The loop may read the matrix through
+a view, such as its transpose.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -51,17 +51,17 @@ from autodiff_compiler.operators.linalg.products import matmul
 from autodiff_compiler.passes.core.traversal import rewrite_named
 from autodiff_compiler.passes.loops.hoist_invariants import is_pure
 
-#: The attribute of an index by the one operand beside the array.
+#: The attribute of an index by the single operand beside the array.
 BY_POSITION = (("op", 0),)
 
 
 def hoist_products(function: Function) -> Function:
-    """Reads items by ports, and multiplies before the loop what is read."""
-    return rewrite_named(function, ("for",), lambda op: _Loop(op).rewritten())
+    """Turns items into read ports, and hoists the products of these with one matrix."""
+    return rewrite_named(function, ("for",), lambda op: _LoopFission(op).rewritten())
 
 
-class _Loop:
-    """One loop on its way to another body and more reads."""
+class _LoopFission:
+    """One loop, whose body loses operations and whose read ports grow."""
 
     def __init__(self, op: Op):
         self.op, self.loop = op, Loop(op)
@@ -71,21 +71,21 @@ class _Loop:
         self.sources: dict[Value, AnyOperand] = dict(zip(self.loop.read_params, self.loop.reads))
         self.mapping: dict[Value, AnyOperand] = {}
         self.builder = Builder()
-        #: Views, made in the loop, of what is outside.
+        #: Views that the loop takes of values outside.
         self.views: dict[Value, Op] = {}
         for inner in self.loop.body.ops if trip_count(self.loop) else ():
-            if inner.opdef.views and is_pure(inner) and all(map(self.is_same, inner.operands)):
+            if inner.opdef.views and is_pure(inner) and all(map(self.is_invariant, inner.operands)):
                 self.views[inner.result] = inner
 
     def rewritten(self) -> Sequence[Op]:
-        """What stands for the loop: products, and the loop that reads them."""
+        """Returns the products, and the loop that reads them."""
         before = len(self.sources)
-        kept = [op for op in self.loop.body.ops if not self.reads(op)]
-        left = [op for op in kept if not self.multiplies(op)]
+        kept = [op for op in self.loop.body.ops if not self.turn_into_port(op)]
+        kept = [op for op in kept if not self.hoist_product(op)]
         if len(self.sources) == before and not self.mapping:
             return (self.op,)
         params = (*self.loop.body.params, *[*self.sources][before:])
-        body = substitute(Region(params, tuple(left), self.loop.body.yields), self.mapping)
+        body = substitute(Region(params, tuple(kept), self.loop.body.yields), self.mapping)
         operands = (*self.op.operands, *[*self.sources.values()][before:])
         loop = replace(self.op, operands=operands, regions=(*self.op.regions[:-1], body))
         return (*self.builder.ops, loop)
@@ -93,61 +93,58 @@ class _Loop:
     def is_outside(self, operand: AnyOperand) -> bool:
         return not isinstance(operand, Value) or operand not in self.inside
 
-    def is_same(self, operand: AnyOperand) -> bool:
-        """Whether every iteration sees the same ``operand``."""
+    def is_invariant(self, operand: AnyOperand) -> bool:
         return self.is_outside(operand) or operand in self.views
 
-    def before(self, operand: AnyOperand) -> AnyOperand:
-        """What is the same as ``operand`` and stands before the loop."""
+    def outside_of(self, operand: AnyOperand) -> AnyOperand:
+        """Returns the value of an invariant operand before the loop."""
         view = self.views.get(operand) if isinstance(operand, Value) else None
         if view is None:
             return operand
-        operands = tuple([self.before(each) for each in view.operands])
+        operands = tuple([self.outside_of(each) for each in view.operands])
         made = fresh(view.result)
         self.builder.add(replace(view, operands=operands, results=(made,)))
         return made
 
-    def reads(self, op: Op) -> bool:
-        """Whether ``op`` is ``x[k]``; if so it is a port now."""
+    def turn_into_port(self, op: Op) -> bool:
+        """True if ``op`` is ``x[k]``, which is a read port from now on."""
         if op.name != "index" or op.attrs["index"] != BY_POSITION or not self.loop.starts_at_zero:
             return False
         source, place = op.operands
         if not self.is_outside(source) or place not in (self.loop.index, self.loop.position):
             return False
-        self.port(op.result, source)
+        self.add_port(op.result, source)
         return True
 
-    def port(self, result: Value, source: AnyOperand) -> None:
-        """A read of ``source`` stands for ``result``; one port serves all that read alike."""
+    def add_port(self, result: Value, source: AnyOperand) -> None:
+        """Replaces ``result`` by a read of ``source``; equal reads share one port."""
         for param, other in self.sources.items():
             if other is source and param.type == result.type:
                 self.mapping[result] = param
                 return
         self.sources[result] = source
 
-    def multiplies(self, op: Op) -> bool:
-        """Whether ``op`` is a product of an item and a matrix that is computed before now."""
+    def hoist_product(self, op: Op) -> bool:
+        """True if ``op`` multiplies an item by an invariant matrix, which is hoisted now."""
         if op.name != "matmul":
             return False
         item, matrix = (self.mapping.get(o, o) if isinstance(o, Value) else o for o in op.operands)
         source = self.sources.get(item) if isinstance(item, Value) else None
-        if not isinstance(source, Value) or not self.is_same(matrix):
+        if not isinstance(source, Value) or not self.is_invariant(matrix):
             return False
-        whole, factor = source.type, type_of(matrix)
-        if not isinstance(whole, ArrayType) or not isinstance(factor, ArrayType):
+        stack, factor = source.type, type_of(matrix)
+        if not isinstance(stack, ArrayType) or not isinstance(factor, ArrayType):
             return False
-        if not (whole.is_static and factor.is_static) or len(whole.shape or ()) != 3:
+        if not (stack.is_static and factor.is_static) or (stack.ndim, factor.ndim) != (3, 2):
             return False
-        steps, rows, inner = whole.shape  # type: ignore[misc]
-        if factor.ndim != 2 or trip_count(self.loop) != steps:
-            return False
-        columns = factor.shape[1]  # type: ignore[index]
-        if not is_worth_stacking(rows, inner, columns):  # type: ignore[arg-type]
+        steps, rows, inner = stack.static_shape
+        columns = factor.static_shape[1]
+        if trip_count(self.loop) != steps or not is_worth_stacking(rows, inner, columns):
             return False
         with self.builder, self.builder.at(op.span, op.role):
-            flat = reshape(source, shape=(steps * rows, inner))  # type: ignore[operator]
+            flat = reshape(source, shape=(steps * rows, inner))
             flat.name = f"{source.name}_rows" if source.name else "rows"
-            product = reshape(matmul(flat, self.before(matrix)), shape=(steps, rows, columns))
+            product = reshape(matmul(flat, self.outside_of(matrix)), shape=(steps, rows, columns))
         product.name, product.has_user_name = op.result.name, op.result.has_user_name
-        self.port(op.result, product)
+        self.add_port(op.result, product)
         return True

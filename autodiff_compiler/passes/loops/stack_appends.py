@@ -1,11 +1,11 @@
-"""A list to which each iteration appends once is what the loop stacks.
+"""Scalar replacement of a list: an append in each iteration becomes a stacked loop output.
 
-``outs.append(h)`` in a loop, and ``ops.stack(outs)`` after it: a list that the loop carries, of
-arrays that are there twice once they are stacked, and whose cotangents are taken off a list one by
-one. As a ``stack`` port it has an item for each iteration, and ``preallocate_tapes`` lets the loop
-fill the array itself. That is done where nothing but ``ops.stack`` asks for the list, and the array
-has as many rows of ``tape_row_bytes`` or more as there are iterations. And a loop that reads the
-list of an array's rows, as backward then does, reads the array.
+``outs.append(h)`` in a loop with ``ops.stack(outs)`` after it is a list that the loop carries. Its
+arrays exist twice once they are stacked, and their cotangents are taken off a list one by one. A
+``stack`` port has an item for each iteration, and ``preallocate_tapes`` lets the loop fill the
+array itself. The pass does so if only ``ops.stack`` reads the list, and the array has as many rows
+of ``tape_row_bytes`` or more as there are iterations. A loop that reads the list of an array's
+rows, as backward then does, reads the array instead.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -41,7 +41,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.analysis.trip_count import tape_length
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, type_of
 from autodiff_compiler.ir.rewrite import (
     Producers,
     UseCounts,
@@ -50,34 +50,33 @@ from autodiff_compiler.ir.rewrite import (
     use_counts,
 )
 from autodiff_compiler.ir.types import ListType
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 
 def stack_appends(function: Function) -> Function:
-    """``function`` with stacks in the place of lists that loops carry, to be stacked only."""
+    """Replaces the carried lists of ``function`` that are only stacked by stack ports."""
     names = function.op_names
     if "for" not in names or not ("list_rows" in names or {"list_append", "stack_rows"} <= names):
         return function
-    return with_body(function, _rewritten(function.body, use_counts(function.body)))
+    return with_body(function, _rewrite_region(function.body, use_counts(function.body)))
 
 
-def _rewritten(region: Region, uses: UseCounts) -> Region:
+def _rewrite_region(region: Region, uses: UseCounts) -> Region:
     makers = producers_among(region.ops)
     stacked = {op.operands[0] for op in region.ops if op.name == "stack_rows"}
     ops: list[Op] = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _rewritten(inner, uses))
-        while now.name == "for" and (found := _appended(Loop(now), makers, stacked, uses)):
-            now = _stacking(Loop(now), *found)
-        ops.append(_reading(now, makers) if now.name in ("for", "while") else now)
-    same = all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, tuple(ops), region.yields)
+        now = map_regions(op, lambda inner: _rewrite_region(inner, uses))
+        while now.name == "for" and (found := _appended_list(Loop(now), makers, stacked, uses)):
+            now = _with_stack_port(Loop(now), *found)
+        ops.append(_with_array_reads(now, makers) if now.name in ("for", "while") else now)
+    return with_ops(region, ops)
 
 
-def _reading(op: Op, makers: Producers) -> Op:
-    """``op``, a loop, with arrays to read in the place of lists of their rows."""
+def _with_array_reads(op: Op, makers: Producers) -> Op:
+    """Returns the loop ``op`` with reads of arrays in place of lists of their rows."""
     reads = Loop(op).reads
-    lists = [makers.get(each) if isinstance(each, Value) else None for each in reads]
+    lists = [makers.get(each) for each in reads]
     arrays = tuple(
         each if made is None or made.name != "list_rows" else made.operands[0]
         for each, made in zip(reads, lists)
@@ -86,45 +85,44 @@ def _reading(op: Op, makers: Producers) -> Op:
     return op if arrays == reads else replace(op, operands=(*op.operands[:rest], *arrays))
 
 
-def _appended(
+def _appended_list(
     loop: Loop, makers: Producers, stacked: set[AnyOperand], uses: UseCounts
 ) -> tuple[int, Op] | None:
-    """The number of a list that ``loop`` carries, and the operation that appends to it."""
-    appends = {op.result: op for op in loop.body.ops if op.name == "list_append"}
+    """Returns the number of a carried list that is only stacked, and its append."""
+    appends = producers_among(op for op in loop.body.ops if op.name == "list_append")
     for number, (init, param, after, result) in enumerate(
         zip(loop.inits, loop.carry_params, loop.carry_yields, loop.carried)
     ):
-        append, begins = appends.get(after), makers.get(init)  # type: ignore[arg-type]
-        if append is None or begins is None or append.operands[0] is not param:
+        append, start = appends.get(after), makers.get(init)
+        if append is None or start is None or append.operands[0] is not param:
             continue
         alone = uses.get(param) == uses.get(append.result) == uses.get(result) == 1
         item = type_of(append.operands[1])
         fits = result.type == ListType(item) and tape_length(loop, item) is not None
-        empty = begins.name == "make_list" and not begins.operands
-        if alone and fits and empty and result in stacked:
+        is_empty = start.name == "make_list" and not start.operands
+        if alone and fits and is_empty and result in stacked:
             return number, append
     return None
 
 
-def _stacking(loop: Loop, number: int, append: Op) -> Op:
-    """``loop`` with a stack of what ``append`` appends in the place of this carry."""
+def _with_stack_port(loop: Loop, number: int, append: Op) -> Op:
+    """Returns ``loop`` with a stack port for the appended item in place of the carry."""
     op, body = loop.op, loop.body
     first, lead = len(loop.bounds), len(body.params) - len(loop.carry_params) - len(loop.reads)
     count, result = loop.carries, loop.carried[number]
     yields = _without(body.yields, number)
     last = count - 1 + len(loop.stacked)
+    new_body = Region(
+        _without(body.params, lead + number),
+        tuple(each for each in body.ops if each is not append),
+        (*yields[:last], append.operands[1], *yields[last:]),
+    )
     return replace(
         op,
         operands=_without(op.operands, first + number),
         attrs={**op.attrs, "carries": count - 1},
         results=(*_without(op.results, number)[:-1], result, loop.count),
-        regions=(
-            Region(
-                _without(body.params, lead + number),
-                tuple(each for each in body.ops if each is not append),
-                (*yields[:last], append.operands[1], *yields[last:]),
-            ),
-        ),
+        regions=(new_body,),
     )
 
 
