@@ -1,9 +1,9 @@
-"""Common subexpressions: what was computed already is not computed again.
+"""Common subexpression elimination, with dominance by region.
 
-Two operations without effect are the same if operator, operands and attributes are. The later one
-goes, provided that the earlier one stands in the same region or in one around it: then it has run
-before, whatever way control took. Of the two names the one that the user gave stays. What was
-reduced over the same axes, and kept them where this does not, is that in another shape.
+Two operations without effect compute the same value if their operator, operands and attributes are
+equal. The later one is eliminated if the earlier one stands in the same region or in one around it:
+then it dominates the later one. Of the two names the one that the user gave stays. A reduction that
+differs from an earlier one in ``keepdims`` only becomes a reshape of that.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -43,23 +43,25 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core.structure import reshape
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 
 def cse(function: Function) -> Function:
-    """Removes operations whose result is already at hand."""
+    """Eliminates the operations of ``function`` whose value is already computed."""
     search = _Search()
     body = search.region(function.body)
     return with_body(function, rename(body, search.names) if search.names else body)
 
 
 class _Search:
+    """The elimination in one function: ``available`` are the operations by what they compute."""
+
     def __init__(self) -> None:
         self.effects = Effects()
         self.mapping: dict[Value, AnyOperand] = {}
-        #: Results that stay, with the result that went and had the better name.
+        #: Results that stay, with the eliminated result that has the better name.
         self.names: dict[Value, Value] = {}
-        self.known: dict[Hashable, Op] = {}
+        self.available: dict[Hashable, Op] = {}
 
     def region(self, region: Region) -> Region:
         ops, entered = [], []
@@ -68,34 +70,28 @@ class _Search:
             now = op if operands is op.operands else replace(op, operands=operands)
             now = map_regions(now, self.region)
             key = None if now.regions or self.effects.has(now) else _key(now)
-            earlier = None if key is None else self.known.get(key)
-            if earlier is None and (reshaped := self.reshaped(now)) is not None:
+            earlier = None if key is None else self.available.get(key)
+            if earlier is None and (reshaped := self.reshaped_reduction(now)) is not None:
                 now, key = reshaped, _key(reshaped)
-                earlier = self.known.get(key)
+                earlier = self.available.get(key)
             if earlier is not None:
                 self.merge(now, earlier)
                 continue
             if key is not None:
-                self.known[key] = now
+                self.available[key] = now
                 entered.append(key)
             ops.append(now)
         for key in entered:
-            del self.known[key]
-        yields = substitute_operands(region.yields, self.mapping)
-        same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-        return (
-            region
-            if same and yields is region.yields
-            else Region(region.params, tuple(ops), yields)
-        )
+            del self.available[key]
+        return with_ops(region, ops, substitute_operands(region.yields, self.mapping))
 
-    def reshaped(self, op: Op) -> Op | None:
-        """What was reduced before as ``op`` reduces it, but for keeping the axes, in its shape."""
+    def reshaped_reduction(self, op: Op) -> Op | None:
+        """Returns ``op`` as a reshape of a reduction that differs in ``keepdims`` only."""
         type_ = op.result.type if len(op.results) == 1 and "keepdims" in op.attrs else None
         if not isinstance(type_, ArrayType) or not type_.is_static or op.attrs.get("axes") is None:
             return None
         twin = replace(op, attrs={**op.attrs, "keepdims": not op.attrs["keepdims"]})
-        earlier = self.known.get(_key(twin))
+        earlier = self.available.get(_key(twin))
         if earlier is None:
             return None
         shape = {"shape": type_.shape}
@@ -109,7 +105,7 @@ class _Search:
 
 
 def _key(op: Op) -> Hashable:
-    """What is equal where the results are, also for a reshape that leaves a size to NumPy."""
+    """Returns a key that is equal for equal results, also of reshapes to a size of -1."""
     type_ = op.result.type if op.name == "reshape" else None
     if isinstance(type_, ArrayType) and type_.is_static and len(op.operands) == 1:
         op = replace(op, attrs={"shape": type_.shape})

@@ -1,12 +1,12 @@
-"""Dead code: removes what nothing reads.
+"""Dead code elimination, also of the ports of loops and branches.
 
 An operation stays if it has an effect or if one of its results is live: returned, or read by an
-operation that stays. Inside a branch or loop single ports die: a result of an ``if``, a carry that
-only feeds itself, a stack, a read. What decides which way control goes (predicates, bounds, tests,
-``until``) lives as long as the operation does. Operators without effect may be left out because
-nobody can tell, but for what the text demands: an item that may not be there. That is computed, and
-the demand goes where something else reads the item. Calls keep all their results; that is for
-whoever shapes the callee.
+operation that stays. Single ports of a branch or loop die: a result of an ``if``, a carry that only
+feeds itself, a stack, a read. The operands that decide which path control takes (predicates,
+bounds, tests, ``until``) live as long as the operation. An operation without effect may go because
+nothing can observe that. The exception is an item that may be missing: it is computed, and the
+demand for it goes only if another operation reads the item. Calls keep all their results; their
+callee decides about them.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -39,26 +39,28 @@ from dataclasses import replace
 
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.ir.rewrite import map_regions
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 LOOPS = ("for", "while")
 
 
 def dce(function: Function) -> Function:
-    """Removes operations and ports that nothing reads."""
+    """Removes the operations and ports of ``function`` that nothing reads."""
     live = _Liveness(function.body)
-    live.spread()
+    live.mark_all()
     return with_body(function, _shrink(function.body, live))
 
 
 class _Liveness:
-    """Marks backward from the returns: ``values`` that are read, ``ops`` that must run."""
+    """Liveness, from the returns backward: ``values`` that are read, ``ops`` that must run."""
 
     def __init__(self, body: Region):
         self.values: set[Value] = set()
         self.ops: set[Op] = set()
-        self._todo: list[Value] = []
-        #: For each value, what lives with it; for each operation, the one around it.
+        self._waiting: list[Value] = []
+        #: For each value, the operation and the operands that live with it; for each operation, the
+        #: one around it.
         self._needs: dict[Value, tuple[Op | None, tuple[AnyOperand, ...]]] = {}
         self._around: dict[Op, Op | None] = {}
         effects = Effects()
@@ -73,24 +75,24 @@ class _Liveness:
         for operand in operands:
             if isinstance(operand, Value) and operand not in self.values:
                 self.values.add(operand)
-                self._todo.append(operand)
+                self._waiting.append(operand)
 
-    def spread(self) -> None:
-        """Marks all that lives; what is demanded, and read otherwise, need not be demanded."""
-        self._spread()
+    def mark_all(self) -> None:
+        """Marks everything that lives, and the demands for items that nothing else reads."""
+        self._propagate()
         for op in reversed(self._demands):
             if self.values.isdisjoint(op.operands):
                 self._run(op)
-                self._spread()
+                self._propagate()
 
-    def _spread(self) -> None:
-        while self._todo:
-            owner, needed = self._needs.get(self._todo.pop(), (None, ()))
+    def _propagate(self) -> None:
+        while self._waiting:
+            owner, needed = self._needs.get(self._waiting.pop(), (None, ()))
             self._run(owner)
             self.mark(needed)
 
     def _run(self, op: Op | None) -> None:
-        """``op`` must run, hence what holds it too."""
+        """Notes that ``op`` must run, and hence the operations around it."""
         while op is not None and op not in self.ops:
             self.ops.add(op)
             if op.name == "if":
@@ -134,51 +136,49 @@ class _Liveness:
 
 
 def _shrink(region: Region, live: _Liveness) -> Region:
-    ops = tuple([_shrink_op(op, live) for op in region.ops if op in live.ops])
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-    return region if same else replace(region, ops=ops)
+    return with_ops(region, [_shrink_op(op, live) for op in region.ops if op in live.ops])
 
 
 def _shrink_op(op: Op, live: _Liveness) -> Op:
+    """Returns ``op`` without its dead ports, and with the live operations of its regions."""
     if not op.regions:
         return op
-    regions = tuple([_shrink(region, live) for region in op.regions])
-    operands, results, attrs = op.operands, op.results, op.attrs
+    now = map_regions(op, lambda region: _shrink(region, live))
     if op.name == "if":
-        kept = [result in live.values for result in op.results]
-        results = _only(results, kept)
-        regions = tuple([_with_yields(r, _only(r.yields, kept)) for r in regions])
-    elif op.name in LOOPS:
-        loop = Loop(op)
-        carries = [result in live.values for result in loop.carried]
-        stacks = [result in live.values for result in loop.stacked]
-        reads = [param in live.values for param in loop.read_params]
-        operands = (*loop.bounds, *_only(loop.inits, carries), *_only(loop.reads, reads))
-        results = _only(results, [*carries, *stacks, True])
-        attrs = {**attrs, "carries": sum(carries)}
-        body = loop.body
-        lead = len(body.params) - len(carries) - len(reads)
-        params = _only(body.params, [*[True] * lead, *carries, *reads])
-        yields = _only(body.yields, [*carries, *stacks, *[True] * loop.has_until])
-        regions = (*regions[:-1], _rebuilt(regions[-1], params, yields))
-        if loop.condition is not None:
-            tested = _only(loop.condition.params, carries)
-            regions = (_rebuilt(regions[0], tested, loop.condition.yields), regions[1])
-    fewer = len(results) < len(op.results) or len(operands) < len(op.operands)
-    if not fewer and all(a is b for a, b in zip(regions, op.regions)):
+        return _shrink_branch(now, live)
+    return _shrink_loop(now, live) if op.name in LOOPS else now
+
+
+def _shrink_branch(op: Op, live: _Liveness) -> Op:
+    kept = [result in live.values for result in op.results]
+    if all(kept):
         return op
-    return replace(op, operands=operands, results=results, attrs=attrs, regions=regions)
+    regions = tuple([Region(r.params, r.ops, _only(r.yields, kept)) for r in op.regions])
+    return replace(op, results=_only(op.results, kept), regions=regions)
+
+
+def _shrink_loop(op: Op, live: _Liveness) -> Op:
+    loop, body = Loop(op), Loop(op).body
+    carries = [result in live.values for result in loop.carried]
+    stacks = [result in live.values for result in loop.stacked]
+    reads = [param in live.values for param in loop.read_params]
+    if all(carries) and all(stacks) and all(reads):
+        return op
+    lead = len(body.params) - len(carries) - len(reads)
+    params = _only(body.params, [*[True] * lead, *carries, *reads])
+    yields = _only(body.yields, [*carries, *stacks, *[True] * loop.has_until])
+    regions = [Region(params, body.ops, yields)]
+    if loop.condition is not None:
+        test = loop.condition
+        regions.insert(0, Region(_only(test.params, carries), test.ops, test.yields))
+    return replace(
+        op,
+        operands=(*loop.bounds, *_only(loop.inits, carries), *_only(loop.reads, reads)),
+        results=_only(op.results, [*carries, *stacks, True]),
+        attrs={**op.attrs, "carries": sum(carries)},
+        regions=tuple(regions),
+    )
 
 
 def _only(things: Sequence, kept: Sequence[bool]) -> tuple:
     return tuple([thing for thing, keep in zip(things, kept, strict=True) if keep])
-
-
-def _with_yields(region: Region, yields: tuple[AnyOperand, ...]) -> Region:
-    return _rebuilt(region, region.params, yields)
-
-
-def _rebuilt(region: Region, params: tuple, yields: tuple) -> Region:
-    if len(params) == len(region.params) and len(yields) == len(region.yields):
-        return region
-    return Region(params, region.ops, yields)

@@ -1,7 +1,7 @@
-"""Forgets rules: when all is differentiated, a ``ruled`` value is the value that it stands for, and
-so is what stands where no gradient flows.
+"""Removes the markers of custom derivative rules once nothing is left to differentiate.
 
-Of their two names the one that the user gave stays.
+A ``ruled`` value becomes the value that it stands for, and so does a ``stop_gradient``. Of the two
+names the one that the user gave stays.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -34,7 +34,7 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 
 def drop_custom_rules(function: Function) -> Function:
-    """``function`` without ``ruled`` and ``stop_gradient``; what it calls is left alone."""
+    """Removes ``ruled`` and ``stop_gradient`` from ``function``, but not from its callees."""
     made = producers(function.body)
     mapping: dict[Value, AnyOperand] = {}
     names: dict[Value, Value] = {}

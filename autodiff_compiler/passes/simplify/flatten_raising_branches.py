@@ -1,7 +1,7 @@
-"""A branch that raises has one other way: what stands there follows it, without a branch.
+"""Removes the nesting behind a branch that raises: the other path needs no branch.
 
-So it is when a user writes the test first and the rest after it; and what the branch would have
-given, had it not raised, is in nobody's text.
+The operations of the other path follow the ``if``, as in source that tests first and continues
+after the ``raise``. The values that the raising branch would have yielded are needed nowhere.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -45,7 +45,7 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 
 def flatten_raising_branches(function: Function) -> Function:
-    """Lets what one way computes follow a branch whose other way raises."""
+    """Moves the operations of a path after the branch, if the other path raises."""
     if "if" not in function.op_names:
         return function
     mapping: dict[Value, AnyOperand] = {}
@@ -56,9 +56,9 @@ def flatten_raising_branches(function: Function) -> Function:
         if raising is None:
             return (op,)
         region, other = op.regions[raising], op.regions[1 - raising]
-        followed = other.ops or op.results or len(region.ops) != ends[raising]
+        changes = other.ops or op.results or len(region.ops) != ends[raising]
         alike = all(r.type == type_of(y) for r, y in zip(op.results, other.yields))
-        if not followed or not alike:
+        if not changes or not alike:
             return (op,)
         mapping.update(zip(op.results, other.yields))
         regions = [Region((), (), ())] * 2

@@ -1,10 +1,10 @@
-"""Folding: what is known while compiling is computed while compiling.
+"""Constant folding: computes operations on constants at compile time.
 
-An operator on literals becomes a literal, an ``if`` on a literal its branch, a loop that runs
-zero times its initial values, an item of a container made here the operand it was made of. Where
-the replacement would have another type than what it replaces (a branch may be typed more narrowly
-than the whole), the operation stays, because everything after it is typed already. Computing a
-Python operator early gives the very number that computing it late gives.
+An operator on literals becomes a literal, and an ``if`` on a literal the branch taken. A loop that
+runs zero times becomes its initial values, and an item of a container made here the operand that it
+was made of. An operation stays if the replacement has another type (a branch may have a narrower
+type than the whole), because the operations after it are typed already. A Python operator gives
+the same number at compile time and at run time.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -44,12 +44,14 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 
 def fold_constants(function: Function) -> Function:
-    """Computes what is known."""
+    """Folds the constants of ``function``."""
     folding = _Folding()
     return with_body(function, rewrite_region(function.body, folding.mapping, folding.visit))
 
 
 class _Folding:
+    """One traversal of a function: ``mapping`` has the replacements of dropped results."""
+
     def __init__(self) -> None:
         self.mapping: dict[Value, AnyOperand] = {}
         self.makers: dict[Value, Op] = {}
@@ -57,13 +59,13 @@ class _Folding:
 
     def visit(self, op: Op) -> Sequence[Op]:
         if op.name == "if":
-            return self.branch(op)
+            return self.folded_branch(op)
         if op.name in ("for", "while"):
-            return self.loop(Loop(op))
+            return self.folded_loop(Loop(op))
         if op.name in ("item", "list_item"):
-            found: Sequence[AnyOperand] = self.item(op)
+            found: Sequence[AnyOperand] = self.folded_item(op)
         else:
-            found = self.number(op)
+            found = self.folded_number(op)
         if found and self.replaces(op.results, found):
             return ()
         if op.name in ("make_tuple", "make_dict", "make_list"):
@@ -71,20 +73,20 @@ class _Folding:
         return (op,)
 
     def replaces(self, results: Sequence[Value], found: Sequence[AnyOperand]) -> bool:
-        """Enters ``found`` for ``results`` if every type stays as it was."""
+        """True if ``found`` replaces ``results``: every type stays as it was."""
         if any(result.type != type_of(new) for result, new in zip(results, found, strict=True)):
             return False
         self.mapping.update(zip(results, found))
         return True
 
-    def branch(self, op: Op) -> Sequence[Op]:
+    def folded_branch(self, op: Op) -> Sequence[Op]:
         (predicate,) = op.operands
         if isinstance(predicate, Value):
             return (op,)
         taken = op.regions[0 if predicate else 1]
         return taken.ops if self.replaces(op.results, taken.yields) else (op,)
 
-    def loop(self, loop: Loop) -> Sequence[Op]:
+    def folded_loop(self, loop: Loop) -> Sequence[Op]:
         if not self.never_runs(loop) or loop.stacked:
             return (loop.op,)
         return () if self.replaces(loop.op.results, (*loop.inits, 0)) else (loop.op,)
@@ -97,7 +99,7 @@ class _Folding:
         bounds = [bound for bound in loop.bounds if isinstance(bound, int)]
         return len(bounds) == 3 and bounds[2] != 0 and not range(*bounds)
 
-    def item(self, op: Op) -> Sequence[AnyOperand]:
+    def folded_item(self, op: Op) -> Sequence[AnyOperand]:
         container = op.operands[0]
         maker = self.makers.get(container) if isinstance(container, Value) else None
         if maker is None:
@@ -109,8 +111,8 @@ class _Folding:
         return (maker.operands[key],) if isinstance(key, int) and -count <= key < count else ()
 
     @staticmethod
-    def number(op: Op) -> Sequence[Any]:
-        """What ``op`` gives on literals, as a sequence of one; empty if that is no number."""
+    def folded_number(op: Op) -> Sequence[Any]:
+        """Returns the number that ``op`` computes from literals, or an empty sequence."""
         literals = op.operands and not any(isinstance(operand, Value) for operand in op.operands)
         scalar = len(op.results) == 1 and isinstance(op.results[0].type, ScalarType)
         if not literals or not scalar or op.opdef.effect or op.opdef.kind == "control":
@@ -120,5 +122,5 @@ class _Folding:
                 warnings.simplefilter("ignore")
                 found = op.opdef.evaluate(*op.operands, **op.attrs)
         except (ArithmeticError, ValueError, TypeError):
-            return ()  # it is the running program that shall raise
+            return ()  # the program raises at run time
         return (found,) if type(found) in (bool, int, float, complex) else ()

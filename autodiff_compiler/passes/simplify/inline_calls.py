@@ -1,7 +1,7 @@
-"""Inlining: a call becomes the body of its callee. Done on request, call by call.
+"""Inlining: replaces calls by the bodies of their callees.
 
-A call whose operands are typed more narrowly than the callee's parameters stays: the callee's
-operations are typed for its parameters.
+A call stays if its operands have narrower types than the parameters of the callee: the operations
+of the callee are typed for its parameters.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -33,7 +33,7 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 
 def inline_calls(function: Function, should: Callable[[Op], bool]) -> Function:
-    """Replaces each call for which ``should`` says so, also those that inlining brings in."""
+    """Inlines each call for which ``should`` is true, also calls that inlining brings in."""
     mapping: dict[Value, AnyOperand] = {}
 
     def visit(op: Op) -> Sequence[Op]:
@@ -46,7 +46,7 @@ def inline_calls(function: Function, should: Callable[[Op], bool]) -> Function:
         made = {result for cloned in ops for result in cloned.results}
         for result, returned in zip(op.results, returns):
             if isinstance(returned, Value) and returned in made and result.has_user_name:
-                # The clone is ours alone still, so that its name may be set.
+                # Nothing else has seen the clone yet, so that its name may be set.
                 returned.name, returned.has_user_name = result.name, True
         body = rewrite_region(Region((), tuple(ops), returns), mapping, visit)
         mapping.update(zip(op.results, body.yields))

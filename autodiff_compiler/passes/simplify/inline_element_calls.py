@@ -1,9 +1,9 @@
-"""Writes calls out that a loop makes for the sake of an array's parts.
+"""Inlines calls that a loop makes for each item of an array.
 
 ``out[i] = step(out, i)`` reads few items in each iteration. But a call is differentiated as a
-whole: its backward returns the cotangent of all of ``out``, and what it changes of its arguments it
-gives back as a new array. That would take as long as the array is, in every iteration. In the body
-of the loop itself the items are read, and written, where they are.
+whole: its backward returns the cotangent of all of ``out``, and it returns a changed argument as a
+new array. Each iteration would take time in the size of the array. In the body of the loop itself
+the items are read and written in place.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -44,52 +44,60 @@ from autodiff_compiler.passes.simplify.inline_calls import inline_calls
 
 
 def inline_element_calls(function: Function) -> Function:
-    """``function`` and all that it calls, with calls written out that loops make with arrays of
-    which few items are read or written."""
-    known: dict[Function, frozenset[int]] = {}
+    """Inlines calls in loops, if the callee reads or writes few items of an array.
 
-    def taken(callee: Function) -> frozenset[int]:
-        """The parameters of which ``callee`` reads or writes parts."""
-        if callee not in known:
-            known[callee] = frozenset()
-            known[callee] = frozenset(_parted_params(callee))
-        return known[callee]
-
-    def _parted_params(callee: Function) -> Iterator[int]:
-        first = versions(callee.body)
-        parts = {first(value) for op in callee.body.walk() for value in parts_in(op)}
-        for position, param in enumerate(callee.params):
-            if isinstance(param.type, ArrayType) and first(param) in parts:
-                yield position
-
-    def parts_in(op: Op) -> Iterator[Value]:
-        places: frozenset[int] = frozenset()
-        if op.name == "index" or op.opdef.writes:
-            places = frozenset([0])
-        elif op.name == "call":
-            places = taken(op.attrs["callee"])
-        for place in places:
-            if isinstance(array := op.operands[place], Value):
-                yield array
+    Does so in ``function`` and in every function that it calls.
+    """
+    accesses = _ItemAccesses()
 
     def changed(each: Function) -> Function:
-        outside = {op.results for op in _calls(each.body)}
+        outside_loops = {op.results for op in _calls_outside_loops(each.body)}
 
         def should(op: Op) -> bool:
-            if op.results in outside or "recompute" in op.attrs or not taken(op.attrs["callee"]):
+            callee = op.attrs["callee"]
+            if op.results in outside_loops or "recompute" in op.attrs or not accesses.of(callee):
                 return False
-            return sum(1 for _ in op.attrs["callee"].body.walk()) <= costs().written_out_operations
+            return sum(1 for _ in callee.body.walk()) <= costs().written_out_operations
 
         return inline_calls(each, should) if "call" in each.op_names else each
 
     return on_all_functions(function, changed)
 
 
-def _calls(region: Region) -> Iterator[Op]:
-    """The calls that are in no loop."""
+class _ItemAccesses:
+    """The array parameters of which a function reads or writes items, by position."""
+
+    def __init__(self) -> None:
+        self.known: dict[Function, frozenset[int]] = {}
+
+    def of(self, callee: Function) -> frozenset[int]:
+        if callee not in self.known:
+            self.known[callee] = frozenset()  # for a function that calls itself
+            first = versions(callee.body)
+            arrays = {first(value) for op in callee.body.walk() for value in self.in_op(op)}
+            self.known[callee] = frozenset(
+                position
+                for position, param in enumerate(callee.params)
+                if isinstance(param.type, ArrayType) and first(param) in arrays
+            )
+        return self.known[callee]
+
+    def in_op(self, op: Op) -> Iterator[Value]:
+        """Yields the arrays of which ``op`` reads or writes items."""
+        places: frozenset[int] = frozenset()
+        if op.name == "index" or op.opdef.writes:
+            places = frozenset([0])
+        elif op.name == "call":
+            places = self.of(op.attrs["callee"])
+        for place in places:
+            if isinstance(array := op.operands[place], Value):
+                yield array
+
+
+def _calls_outside_loops(region: Region) -> Iterator[Op]:
     for op in region.ops:
         if op.name == "call":
             yield op
         elif op.name == "if":
             for inner in op.regions:
-                yield from _calls(inner)
+                yield from _calls_outside_loops(inner)

@@ -1,19 +1,18 @@
-"""What is differentiated once more, or works on large arrays, is one text, where that makes none of
-it longer.
+"""Inlines functions that have a single caller and are differentiated, or work on large arrays.
 
-A derivative calls derivatives of what its primal called, and each of those has derivatives in its
-turn: with every order there are more and smaller functions, and what one of them computes for
-another no pass can see, leave out or put where it is dead. So before a function is differentiated,
-calls of derivatives, and calls in them, are written out, if nothing else calls the callee. What is
-called from two places stays a function, and so does a text of the user's in another, unless most of
-what it computes stands there already: that of a network whose slopes were written out, when the
-residual of an equation asks for its values at the same points.
+A derivative calls the derivatives of the callees of its primal, and each of those has derivatives
+in its turn. With every order there are more and smaller functions, and no pass sees across their
+calls. So before a function is differentiated, the pass inlines calls of derivatives, and calls in
+them, if nothing else calls the callee. A function that is called from two places stays, and so does
+a function of the user's in another one. The exception is a callee most of whose operations the
+caller computes already: a network whose derivatives were inlined, if the residual of an equation
+asks for its values at the same points.
 
-One that works on large arrays does not stay: what it makes could not lie in an array that its
-caller is lent, nor be written over there, and what costs time at that size is memory
-(``assign_buffers``). What the turns of a loop make counts together, if one of them makes enough to
-be the row of a tape: written out, its tapes are arrays, and products with weights are one for all
-turns.
+A function that works on large arrays is inlined, too: its results could not lie in an array that
+its caller is lent, nor be overwritten there, and at that size memory takes the time
+(``assign_buffers``). The results of all iterations of a loop count together, if one iteration makes
+enough for the row of a tape: inlined, its tapes are arrays, and the products with weights are one
+product for all iterations.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
@@ -63,48 +62,50 @@ from autodiff_compiler.passes.simplify.inline_calls import inline_calls
 def inline_single_use(
     function: Function, may: Callable[[Op], bool] = lambda call: True
 ) -> Function:
-    """``function`` and all that it calls, with such calls written out as ``may`` be."""
+    """Inlines such calls in ``function`` and in every function that it calls.
+
+    ``may`` says which calls may be inlined at all.
+    """
     every = (*function.callees(), function)
-    times = _times(every)
+    times = _run_counts(every)
     large = {each.name for each in every if _is_large(each, times[each.name])}
-    # By name: it stays when a body changes. Two callees of one name count as called twice.
-    places = Counter(
+    # By name, which stays when a body changes. Two callees of one name count as called twice.
+    call_counts = Counter(
         named.name for each in every for op in each.body.walk() for named in op.functions
     )
 
-    def written_out(caller: Function) -> Function:
+    def inlined(caller: Function) -> Function:
         def should(call: Op) -> bool:
             callee = call.attrs["callee"]
             wanted = caller.order or callee.order or callee.name in large
-            return bool(wanted) and places[callee.name] == 1 and may(call)
+            return bool(wanted) and call_counts[callee.name] == 1 and may(call)
 
         return inline_calls(caller, should)
 
     if large or any(each.order for each in every):
-        function = on_all_functions(function, written_out)
-    return on_all_functions(function, lambda each: _shared(each, may))
+        function = on_all_functions(function, inlined)
+    return on_all_functions(function, lambda each: _inline_known(each, may))
 
 
-def _shared(caller: Function, may: Callable[[Op], bool]) -> Function:
-    """``caller``, if it holds a derivative, with those calls written out of which it computes the
-    greater part anyway."""
+def _inline_known(caller: Function, may: Callable[[Op], bool]) -> Function:
+    """Inlines the calls in a derivative whose operations it mostly computes already."""
     if "call" not in caller.op_names or all(op.role == "primal" for op in caller.body.ops):
         return caller
-    known, share = _Known(caller), costs().computed_anyway_share
-    written_out = inline_calls(caller, lambda call: may(call) and known.share_of(call) > share)
-    # What that brings in calls functions in its turn, of what is known once it is merged.
-    return caller if written_out is caller else _shared(cse(written_out), may)
+    available, share = _AvailableValues(caller), costs().computed_anyway_share
+    inlined = inline_calls(caller, lambda call: may(call) and available.share_of(call) > share)
+    # The inlined bodies have calls in their turn, whose operands are known once they are merged.
+    return caller if inlined is caller else _inline_known(cse(inlined), may)
 
 
-class _Known:
-    """What a function computes: how much of what it calls is that once more?"""
+class _AvailableValues:
+    """The operations that a function computes, and their share in a call."""
 
     def __init__(self, caller: Function) -> None:
         effects, ops = Effects(), caller.body.ops
         self.ops = {op.value_key: op for op in ops if not (op.regions or effects.has(op))}
 
     def share_of(self, call: Op) -> float:
-        """The part of the operations of ``call`` that are known, calls in it included."""
+        """Reruns the share of available operations in ``call``, calls in it included."""
         found: list[bool] = []
         self.enter(call, call.operands, found)
         return sum(found) / max(len(found), 1)
@@ -112,7 +113,10 @@ class _Known:
     def enter(
         self, call: Op, operands: Sequence[AnyOperand], found: list[bool]
     ) -> list[AnyOperand]:
-        """What ``call`` of ``operands`` returns; notes in ``found`` which operations are known."""
+        """Reruns the results of ``call`` on ``operands``.
+
+        Appends to ``found`` for each operation whether it is available.
+        """
         callee = call.attrs["callee"]
         values: dict[Value, AnyOperand] = dict(zip(callee.params, operands))
         for op in callee.body.ops:
@@ -125,33 +129,35 @@ class _Known:
                 values.update(zip(op.results, earlier.results))
             if not op.opdef.views:
                 found.append(earlier is not None)
-        return list(substitute_operands(callee.returns, values))
+        return list(substitute_operands(callee.reruns, values))
 
 
-def _times(every: Sequence[Function]) -> Counter[str]:
-    """How often each function runs, by name, if the last one runs once: as often as loops of known
-    length say. ``every`` has callees first."""
+def _run_counts(every: Sequence[Function]) -> Counter[str]:
+    """Reruns how often each function runs, by name, if the last one runs once.
+
+    Loops of known length count. Callees come first in ``every``.
+    """
     times = Counter({every[-1].name: 1})
     for caller in reversed(every):
-        for op, turns in _ops(caller.body, times[caller.name]):
-            times.update({callee.name: turns for callee in op.functions})
+        for op, runs in _ops(caller.body, times[caller.name]):
+            times.update({callee.name: runs for callee in op.functions})
     return times
 
 
 def _ops(region: Region, times: int) -> Iterator[tuple[Op, int]]:
-    """The operations of ``region``, which runs so many times, with how often each of them does."""
+    """Yields the operations of ``region``, which runs ``times`` times, with their run counts."""
     for op in region.ops:
         yield op, times
-        turns = (trip_count(Loop(op)) or 1) if op.name == "for" else 1
+        runs = (trip_count(Loop(op)) or 1) if op.name == "for" else 1
         for inner in op.regions:
-            yield from _ops(inner, times * turns)
+            yield from _ops(inner, times * runs)
 
 
 def _is_large(function: Function, times: int) -> bool:
-    """Whether ``function``, which runs so many times, makes large arrays, or rows of large ones."""
+    """True if ``function``, which runs ``times`` times, makes large arrays or rows of such."""
     return any(
-        size * turns >= costs().large_bytes
-        for op, turns in _ops(function.body, times)
+        size * runs >= costs().large_bytes
+        for op, runs in _ops(function.body, times)
         for size in (size_of(value.type) for value in op.results)
         if size >= min(costs().large_bytes, costs().tape_row_bytes)
     )

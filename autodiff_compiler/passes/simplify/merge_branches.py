@@ -1,9 +1,9 @@
-"""Branches on one test are joined: what an ``if`` is told by a flag that another ``if`` set, to
-say which way it went, is done on that way.
+"""Jump threading: merges branches on the same condition.
 
-Exceptions and early exits are flags after desugaring; with this they are branches again. The second
-``if`` goes to the place of the first or the first to that of the second, whichever what stands
-between allows.
+Desugaring turns exceptions and early exits into flags: one ``if`` sets a flag, and a later ``if``
+tests it. The pass moves the code of the second ``if`` onto the paths of the first, so that the
+flags become branches again. The merged ``if`` stands at the place of the first or of the second,
+whichever the operations between allow.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -47,67 +47,73 @@ from autodiff_compiler.analysis.path_conditions import PathConditions
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, map_regions, substitute, uses_of
-from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 
 def merge_branches(function: Function) -> Function:
-    """Joins branches on one test, and drops checks of variables that are set on every way."""
+    """Merges branches of ``function`` on one test, and drops checks of variables always set."""
     if "if" not in function.op_names:
         return function
-    joining = _Joining(function)
-    return with_body(function, joining.region(function.body))
+    return with_body(function, _BranchMerger(function).region(function.body))
 
 
-class _Joining:
+class _BranchMerger:
+    """Merges the branches of one function, inner regions first."""
+
     def __init__(self, function: Function):
-        self.ways, self.effects = PathConditions(function), Effects()
+        self.paths, self.effects = PathConditions(function), Effects()
 
     def region(self, region: Region) -> Region:
         ops = [map_regions(op, self.region) for op in region.ops]
-        settled: dict[Value, AnyOperand] = {}
+        known: dict[Value, AnyOperand] = {}
         place = 0
         while place < len(ops):
             op = ops[place]
-            if op.name == "is_unset" and not self.ways.may_be_unset(op.operands[0]):
-                settled[op.result] = False
-            first = self.first_of(op, ops[:place])
-            spot = None if first is None else self.spot(ops, first, place)
-            if first is not None and spot is not None:
-                made = self.joined(ops[first], op)
-                if made is not None:
-                    ops[spot] = made
-                    del ops[first + place - spot]
-                    place = min(first, place - 1)
-                    continue
-            place += 1
-        if all(a is b for a, b in zip(ops, region.ops)) and len(ops) == len(region.ops):
-            return substitute(region, settled)
-        return substitute(replace(region, ops=tuple(ops)), settled)
+            if op.name == "is_unset" and not self.paths.may_be_unset(op.operands[0]):
+                known[op.result] = False
+            first = self.setter_of_test(op, ops[:place])
+            if first is not None and self.merge(ops, first, place):
+                place = min(first, place - 1)
+            else:
+                place += 1
+        return substitute(with_ops(region, ops), known)
 
-    def first_of(self, op: Op, before: Sequence[Op]) -> int | None:
-        """The place of the ``if`` that set the test of ``op`` to say which way it went."""
+    def merge(self, ops: list[Op], first: int, second: int) -> bool:
+        """True if the branches at both places are merged in ``ops``."""
+        target = self.common_place(ops, first, second)
+        made = None if target is None else self.merged(ops[first], ops[second])
+        if target is None or made is None:
+            return False
+        ops[target] = made
+        del ops[first + second - target]
+        return True
+
+    def setter_of_test(self, op: Op, before: Sequence[Op]) -> int | None:
+        """Returns the place of the ``if`` whose path determines the test of ``op``."""
         test = op.operands[0] if op.name == "if" else None
-        if not isinstance(test, Value) or self.ways.root(test)[0] is test:
+        if not isinstance(test, Value) or self.paths.root(test)[0] is test:
             return None
         return next((n for n, other in enumerate(before) if test in other.results), None)
 
-    def spot(self, ops: Sequence[Op], first: int, second: int) -> int | None:
-        """Where both may stand, at the one's place or at the other's."""
+    def common_place(self, ops: Sequence[Op], first: int, second: int) -> int | None:
+        """Returns the place, ``first`` or ``second``, where a merged branch may stand, or None."""
         between = ops[first + 1 : second]
-        busy = any(self.effects.has(op) for op in between)
+        effects = any(self.effects.has(op) for op in between)
         made = {result for op in between for result in op.results}
-        if not made & uses_of(ops[second]).keys() and not (busy and self.effects.has(ops[second])):
+        if not made & uses_of(ops[second]).keys() and not (
+            effects and self.effects.has(ops[second])
+        ):
             return first
         read = {value for op in between for value in uses_of(op)}
-        if read & set(ops[first].results) or busy and self.effects.has(ops[first]):
+        if read & set(ops[first].results) or effects and self.effects.has(ops[first]):
             return None
         return second
 
-    def joined(self, first: Op, second: Op) -> Op | None:
-        """One ``if`` for both, unless a value would have another type than where it is read."""
-        _, same = self.ways.root(_test(first))
+    def merged(self, first: Op, second: Op) -> Op | None:
+        """Returns one ``if`` for both, or None if the type of a value that is read would change."""
+        _, same = self.paths.root(_test(first))
         sides = second.regions
-        if self.ways.root(_test(second))[1] is not same:
+        if self.paths.root(_test(second))[1] is not same:
             sides = sides[::-1]
         regions = []
         for one, other in zip(first.regions, sides):
@@ -119,7 +125,7 @@ class _Joining:
             regions.append(Region((), (*one.ops, *further.ops), (*one.yields, *further.yields)))
         results = (*first.results, *second.results)
         made = replace(first, regions=tuple(regions), results=results)
-        self.ways.makers.update((result, made) for result in results)
+        self.paths.makers.update((result, made) for result in results)
         return made
 
 

@@ -1,10 +1,10 @@
-"""Branches that stand deep in each other become functions of their own.
+"""Outlining: moves deeply nested branches into functions of their own.
 
 A chain of early returns, ``elif``s or conditional expressions is one branch in the other. Each
-level costs every line inside it a step of indentation, of which Python reads no more than 100, and
-every value that is kept inside a line on the other side: text would grow with the cube of the
-chain. A way that stands ``nested_levels`` deep and branches further is called instead: no function
-is deeper than that, and text grows with the chain.
+level costs every line inside it a step of indentation, and Python reads at most 100 of these. Every
+value that is saved inside also costs a line on the other path: the text would grow with the cube of
+the chain. A path that stands ``nested_levels`` deep and branches further is called instead. No
+function is deeper than that, and the text grows with the chain.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from autodiff_compiler.passes.core.traversal import on_all_functions, with_body
 
 
 def outline_deep_branches(function: Function) -> Function:
-    """Return ``function``, and all that it calls, in functions that are not deep."""
-    return on_all_functions(function, _divided)
+    """Outlines deep branches of ``function`` and of every function that it calls."""
+    return on_all_functions(function, _outlined)
 
 
 def branch_depth(region: Region) -> int:
-    """Return how many operations with regions stand in each other in ``region``."""
+    """Returns how deep operations with regions are nested in ``region``."""
     found, level = 0, [region]
     while level := [inner for each in level for op in each.ops for inner in op.regions]:
         found += 1
@@ -39,40 +39,39 @@ def branch_depth(region: Region) -> int:
 
 
 def may_inline(function: Function) -> bool:
-    """Decide whether a call of ``function`` may be written out without making its caller deep."""
+    """True if inlining a call of ``function`` does not make its caller deep."""
     return branch_depth(function.body) < costs().nested_levels // 2
 
 
-def _divided(function: Function) -> Function:
+def _outlined(function: Function) -> Function:
     if branch_depth(function.body) <= costs().nested_levels:
         return function
-    return with_body(function, _Divider(function).region(function.body, 0))
+    return with_body(function, _Outliner(function).region(function.body, 0))
 
 
-class _Divider:
-    """Divides one function; ``made`` are its operations by what they make."""
+class _Outliner:
+    """Outlines branches of one function; ``makers`` are its operations by result."""
 
     def __init__(self, function: Function):
-        self.function, self.made = function, producers(function.body)
+        self.function, self.makers = function, producers(function.body)
 
     def region(self, region: Region, depth: int) -> Region:
-        """Return ``region``, which stands so many levels deep, with its deep ways called."""
+        """Returns ``region``, which is nested ``depth`` levels, with its deep paths outlined."""
         ops, most = [], costs().nested_levels
         for op in region.ops:
             inner = [self.region(each, depth % most + 1) for each in op.regions]
             if op.name == "if" and depth % most == most - 1:
-                inner = [self.called(each, op) for each in inner]
+                inner = [self.outlined(each, op) for each in inner]
             ops.append(replace(op, regions=tuple(inner)) if op.regions else op)
         return Region(region.params, tuple(ops), region.yields)
 
-    def called(self, region: Region, owner: Op) -> Region:
-        """Return a way of ``owner`` that calls what it did, if that branches further, and comes to
-        its end."""
+    def outlined(self, region: Region, owner: Op) -> Region:
+        """Returns a path of ``owner`` as a call, if it branches further and reaches its end."""
         if not any(op.regions for op in region.ops) or end_of(region) is not None:
             return region
         inside = {result for op in region.ops for result in op.results}
         taken, given = free_values(Region((), region.ops, ())), dict.fromkeys(region.yields)
-        nothing = [self.made[value] for value in taken if self.is_unset(value)]
+        nothing = [self.makers[value] for value in taken if self.is_unset(value)]
         params = tuple(value for value in taken if not self.is_unset(value))
         returns = tuple(value for value in given if value in inside and not self.is_unset(value))
         body, _ = clone(Region(params, (*nothing, *region.ops), returns))
@@ -86,8 +85,8 @@ class _Divider:
         return Region((), (*unset, made), substitute_operands(region.yields, results))
 
     def is_unset(self, value: AnyOperand) -> bool:
-        """Decide whether ``value`` is that of a variable that is not set."""
-        op = self.made.get(value) if isinstance(value, Value) else None
+        """True if ``value`` is that of a variable that is not set."""
+        op = self.makers.get(value) if isinstance(value, Value) else None
         return op is not None and op.name == "undefined"
 
 

@@ -1,15 +1,16 @@
-"""What ends a loop, told without a flag.
+"""Replaces the exit flag of a loop by an exit condition.
 
-A ``break`` is compiled as a flag that a branch sets and the loop carries. Where nothing else reads
-the flag, the test of that branch ends the loop by itself: in an iteration that runs, the flag was
-not set before. What was the flag's goes with the dead code.
+A ``break`` is compiled as a flag that a branch sets and the loop carries. If nothing else reads the
+flag, the test of that branch ends the loop by itself: in an iteration that runs, the flag is not
+set before. Dead code elimination removes the rest of the flag.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
 >>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f64[], %n: int) -> (f64[]) {
-...   %y: f64[], %stop: bool, %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[] = %x, %was: bool = False) {
+...   %y: f64[], %stop: bool, %c: int = for %k, %i in (0, %n, 1) \
+carry (%p: f64[] = %x, %was: bool = False) {
 ...     %m: f64[] = mul %p, %x
 ...     %large: bool[] = greater %m, 3.0
 ...     %now: bool = if %large {
@@ -32,7 +33,7 @@ func @f(%x: f64[], %n: int) -> (f64[]) {
   }
   return %y
 }
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ LOOPS = ("for", "while")
 
 
 def simplify_loop_exits(function: Function) -> Function:
-    """Lets tests end loops in the place of flags."""
+    """Ends the loops of ``function`` by tests instead of flags."""
     if function.op_names.isdisjoint(LOOPS):
         return function
     read: Counter[AnyOperand] = Counter(function.returns)
@@ -58,7 +59,7 @@ def simplify_loop_exits(function: Function) -> Function:
 
     def visit(op: Op) -> Sequence[Op]:
         loop = Loop(op)
-        test = _test(loop, read) if loop.has_until else None
+        test = _exit_test(loop, read) if loop.has_until else None
         if test is None:
             return (op,)
         body = Region(loop.body.params, loop.body.ops, (*loop.body.yields[:-1], test))
@@ -67,12 +68,12 @@ def simplify_loop_exits(function: Function) -> Function:
     return rewrite_named(function, LOOPS, visit)
 
 
-def _test(loop: Loop, read: Counter[AnyOperand]) -> AnyOperand:
-    """The test that says the same as the flag that ends ``loop``; None if there is no such flag."""
+def _exit_test(loop: Loop, read: Counter[AnyOperand]) -> AnyOperand:
+    """Returns the test that is equal to the exit flag of ``loop``, or None if there is none."""
     flag = loop.until
     maker = next((op for op in loop.body.ops if flag in op.results), None)
     if not isinstance(flag, Value) or maker is None or maker.name != "if" or read[flag] != 2:
-        return None  # it is carried, and ends the loop, and is not read otherwise
+        return None  # the flag is carried and ends the loop; it is read otherwise, too
     for init, param, result, yielded in zip(
         loop.inits, loop.carry_params, loop.carried, loop.carry_yields
     ):

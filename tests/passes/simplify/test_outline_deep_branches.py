@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.common.context import opt_level
 from tests.test_long_texts import made
 
 
@@ -57,7 +56,7 @@ def differences(f: Callable[[Any], Any], x: Any) -> Any:
 @pytest.mark.parametrize("chain", CHAINS)
 def test_each_way_of_a_deep_chain_has_its_gradient(chain: Any, level: int) -> None:
     f = made(chain(80))
-    before = opt_level()
+    before = ms.get_context("opt_level")
     ms.set_context(opt_level=level)
     try:
         gradient = ms.grad(f)
