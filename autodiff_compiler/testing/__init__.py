@@ -1,4 +1,4 @@
-"""How generated gradients are held against the truth: numeric differences and sample operands."""
+"""Checks of generated gradients: numeric differences, and sample operands for every operator."""
 
 from autodiff_compiler.testing.numeric import Report, check_grads
 

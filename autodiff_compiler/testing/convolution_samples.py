@@ -1,4 +1,4 @@
-"""Samples for sliding windows and products over blocks of axes."""
+"""Samples of sliding windows, and of products over blocks of axes."""
 
 from __future__ import annotations
 
@@ -14,51 +14,73 @@ _BOX = dict(size=(2, 1, 2), stride=(1, 1, 1), dilation=(1, 2, 1))
 
 NINE = real(2, 4, 9)
 #: Windows over its last axis that cover it, leave some out, overlap, and have gaps.
-_WINDOWS = [dict(axis=-1, size=k, stride=s, dilation=d)
-            for k, s, d in ((3, 3, 1), (2, 2, 1), (3, 1, 1), (4, 2, 2), (1, 2, 1))]  # fmt: skip
+_WINDOWS = [
+    dict(axis=-1, size=k, stride=s, dilation=d)
+    for k, s, d in ((3, 3, 1), (2, 2, 1), (3, 1, 1), (4, 2, 2), (1, 2, 1))
+]
 _ROWS = dict(axis=-2, size=2, stride=2, dilation=1)
 
 
 def _counted(window: dict[str, int]) -> int:
-    """How many of them there are over nine elements."""
+    """Returns the number of windows over nine elements."""
     return (9 - (window["size"] - 1) * window["dilation"] - 1) // window["stride"] + 1
 
 
 def _nearly_best(window: dict[str, int]) -> np.ndarray:
-    """What only the largest element of each window reaches, wherever it moves a little."""
+    """Returns a bound just below the maximum of each window: only the largest element exceeds it,
+    even if it is moved a little."""
     reach = (window["size"] - 1) * window["dilation"] + 1
     view = np.lib.stride_tricks.sliding_window_view(NINE, reach, -1)
     return view[..., :: window["stride"], :: window["dilation"]].max(-1) - 0.02
 
 
 CONVOLUTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
-    "windows": (case(IMAGE, **_PLAIN), case(IMAGE, **_SPARSE), case(IMAGE, **_WIDE),
-                case(real(2, 7), **_ROW), case(real(1, 3, 3, 2), **_BOX)),
-    "overlap_add": (case(real(2, 4, 3, 2, 2), shape=(2, 5, 4), **_PLAIN),
-                    case(real(1, 2, 2, 2, 2), shape=(1, 5, 4), **_SPARSE),
-                    case(real(1, 1, 2, 2, 3), shape=(1, 5, 4), **_WIDE),
-                    case(real(2, 3, 3), shape=(2, 7), **_ROW),
-                    case(real(1, 2, 3, 1, 2, 1, 2), shape=(1, 3, 3, 2), **_BOX)),
+    "windows": (
+        case(IMAGE, **_PLAIN),
+        case(IMAGE, **_SPARSE),
+        case(IMAGE, **_WIDE),
+        case(real(2, 7), **_ROW),
+        case(real(1, 3, 3, 2), **_BOX),
+    ),
+    "overlap_add": (
+        case(real(2, 4, 3, 2, 2), shape=(2, 5, 4), **_PLAIN),
+        case(real(1, 2, 2, 2, 2), shape=(1, 5, 4), **_SPARSE),
+        case(real(1, 1, 2, 2, 3), shape=(1, 5, 4), **_WIDE),
+        case(real(2, 3, 3), shape=(2, 7), **_ROW),
+        case(real(1, 2, 3, 1, 2, 1, 2), shape=(1, 3, 3, 2), **_BOX),
+    ),
     "window_max": (*(case(NINE, **window) for window in _WINDOWS), case(NINE, **_ROWS)),
-    "window_first": tuple(case(real(2, 4, _counted(window), seed=1), NINE, _nearly_best(window),
-                               **window) for window in _WINDOWS),
-    "window_pick": tuple(case(real(2, 4, 9, seed=1), NINE, _nearly_best(window), **window)
-                         for window in _WINDOWS),
+    "window_first": tuple(
+        case(real(2, 4, _counted(window), seed=1), NINE, _nearly_best(window), **window)
+        for window in _WINDOWS
+    ),
+    "window_pick": tuple(
+        case(real(2, 4, 9, seed=1), NINE, _nearly_best(window), **window) for window in _WINDOWS
+    ),
     "window_sum": (*(case(NINE, **window) for window in _WINDOWS), case(NINE, **_ROWS)),
-    "window_spread": (case(real(2, 2, 9), shape=(2, 4, 9), **_ROWS), *(
-        case(real(2, 4, _counted(window)), shape=(2, 4, 9), **window) for window in _WINDOWS)),
-    "depthwise": (case(IMAGE, real(2, 2, 2, seed=1), **_PLAIN),
-                  case(IMAGE, real(2, 2, 3, seed=1), **_WIDE),
-                  case(real(2, 3, 7), real(3, 3, seed=1), **_ROW)),
+    "window_spread": (
+        case(real(2, 2, 9), shape=(2, 4, 9), **_ROWS),
+        *(case(real(2, 4, _counted(window)), shape=(2, 4, 9), **window) for window in _WINDOWS),
+    ),
+    "depthwise": (
+        case(IMAGE, real(2, 2, 2, seed=1), **_PLAIN),
+        case(IMAGE, real(2, 2, 3, seed=1), **_WIDE),
+        case(real(2, 3, 7), real(3, 3, seed=1), **_ROW),
+    ),
     "depthwise_images": (
         case(real(2, 2, 4, 3), real(2, 2, 2, seed=1), shape=(2, 2, 5, 4), **_PLAIN),
         case(real(2, 2, 1, 2), real(2, 2, 3, seed=1), shape=(2, 2, 5, 4), **_WIDE),
-        case(real(2, 3, 3), real(3, 3, seed=1), shape=(2, 3, 7), **_ROW)),
-    "depthwise_kernel": (case(real(2, 2, 4, 3, seed=1), IMAGE, **_PLAIN),
-                         case(real(2, 2, 1, 2, seed=1), IMAGE, **_WIDE),
-                         case(real(2, 3, 3, seed=1), real(2, 3, 7), **_ROW)),
-    "tensordot": (case(real(3, 2, 2), real(2, 4, 2, 2, seed=1), axes=((1, 2), (2, 3))),
-                  case(real(2, 3), real(3, 4, 2, seed=1), axes=((1, 0), (0, 2))),
-                  case(real(2, 3), real(2, seed=1), axes=((), ())),
-                  case(real(2, 3, 2), real(3, seed=1), axes=((1,), (0,)))),
-}  # fmt: skip
+        case(real(2, 3, 3), real(3, 3, seed=1), shape=(2, 3, 7), **_ROW),
+    ),
+    "depthwise_kernel": (
+        case(real(2, 2, 4, 3, seed=1), IMAGE, **_PLAIN),
+        case(real(2, 2, 1, 2, seed=1), IMAGE, **_WIDE),
+        case(real(2, 3, 3, seed=1), real(2, 3, 7), **_ROW),
+    ),
+    "tensordot": (
+        case(real(3, 2, 2), real(2, 4, 2, 2, seed=1), axes=((1, 2), (2, 3))),
+        case(real(2, 3), real(3, 4, 2, seed=1), axes=((1, 0), (0, 2))),
+        case(real(2, 3), real(2, seed=1), axes=((), ())),
+        case(real(2, 3, 2), real(3, seed=1), axes=((1,), (0,))),
+    ),
+}

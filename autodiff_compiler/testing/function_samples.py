@@ -57,4 +57,4 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
         case(*pair.operands, rtol=1e-5, atol=0.5, equal_nan=nan)
         for pair, nan in zip(_PAIRS, (False, True, False, True))
     ),
-}  # fmt: skip
+}

@@ -1,9 +1,9 @@
-"""``check_grads``: the compiled gradient against central differences of plain Python.
+"""``check_grads``: compares compiled gradients with central differences of plain Python.
 
-The function is run as Python, in float64, a little to both sides of the inputs. Two step sizes and
+The function runs as Python, in float64, at inputs moved a little to both sides. Two step sizes and
 Richardson's formula leave an error of fourth order, far below the tolerance. Every input and every
-parameter is probed by itself, along random directions and at single elements, so that a wrong sign
-cannot hide. Order two does the same to the gradient.
+parameter is probed by itself, along random directions and at single elements, so a wrong sign
+cannot cancel. Order two checks the gradient in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from autodiff_compiler.ops.transforms.nested_arguments import by_leaves, leaves_
 from autodiff_compiler.ops.transforms.tangent import TangentFunction
 from autodiff_compiler.ops.transforms.transformed import is_whole, unwrapped, whole_numbers
 from autodiff_compiler.runtime.arguments import holds, is_numpy_call
-from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
+from autodiff_compiler.testing.probes import Limits, Row, compared, difference, directions_in, probe
 from autodiff_compiler.testing.subject import Subject, state
 
 
@@ -41,15 +41,26 @@ class Report:
             f"{'order':5}  {'what':13}  {'of':16}  {'along':14}  "
             f"{'expected':>18}  {'got':>18}  {'error':>9}"
         )
-        return "\n".join(
-            [head]
-            + [
-                f"{row.order:5}  {row.what:13}  {row.name:16}  {row.probe:14}  "
-                f"{row.expected:18.10g}  {row.got:18.10g}  {row.error:9.1e}"
-                + ("" if row.good else "  WRONG")
-                for row in self.rows
-            ]
-        )
+        return "\n".join([head, *map(_line, self.rows)])
+
+    def check(self) -> None:
+        """Raises AssertionError, with the table, if a comparison fails."""
+        first = next((row for row in self.rows if not row.good), None)
+        if first is not None:
+            raise AssertionError(
+                f"the {first.what} of order {first.order} in '{first.name}' is wrong "
+                f"along {first.probe}: "
+                f"expected {first.expected:.10g}, got {first.got:.10g} "
+                f"(relative error {first.error:.1e})\n{self}"
+            )
+
+
+def _line(row: Row) -> str:
+    return (
+        f"{row.order:5}  {row.what:13}  {row.name:16}  {row.probe:14}  "
+        f"{row.expected:18.10g}  {row.got:18.10g}  {row.error:9.1e}"
+        + ("" if row.good else "  WRONG")
+    )
 
 
 def check_grads(
@@ -68,62 +79,64 @@ def check_grads(
 ) -> Report:
     """Compares the compiled gradients of ``fn`` with numeric ones, up to ``order``.
 
-    inputs      tensors, arrays, numbers, and containers of these; floating ones are taken to
-                float64 and checked, others are passed as they are.
-    keywords    the arguments that are given by keyword.
-    weights     the Parameters to check; a Cell's trainable ones by default.
-    modes       how the derivatives are taken: 'reverse', 'forward', each over itself up to
-                ``order``; or a way of its own such as 'forward-over-reverse', whatever its order.
-                Where both are checked, tangents and cotangents must agree to rounding.
-                Where a Parameter is read after it was written, the first order alone is checked,
-                with what is stored held still: no gradient passes through it.
-    rtol, atol  the error allowed: relative to the largest term of what is compared, and beside it.
+    inputs      tensors, arrays, numbers, and containers of these. Floating-point ones are
+                converted to float64 and checked, others are passed unchanged.
+    keywords    the keyword arguments.
+    weights     the Parameters to check; the trainable ones of a Cell by default.
+    modes       the modes of differentiation: 'reverse' and 'forward', each nested in itself up to
+                ``order``; or a nesting such as 'forward-over-reverse', of its own order.
+                With both modes, tangents and cotangents must agree to rounding.
+                If a Parameter is read after it was written, only the first order is checked, with
+                the stored values held fixed: no gradient passes through them.
+    rtol, atol  the allowed error: relative to the largest term of the compared number, and
+                absolute.
     step        how far the inputs are moved to either side, along each direction.
-    directions  how many random directions each input is moved along, besides single elements.
-    seed        for the directions and the sensitivity, which are drawn.
+    directions  the number of random directions for each input, besides single elements.
+    seed        for the directions and the sensitivity, which are random.
 
     Returns a Report of all comparisons, which prints as a table. Raises AssertionError, with that
-    table, where they disagree, ValueError for a mode that there is not, and the CompileError of a
-    function that does not compile. Parameters get their values back in any case.
+    table, if they disagree, ValueError for an unknown mode, and the CompileError of a function
+    that does not compile. Parameters get their values back in any case.
     """
-    ways = [_way(mode, order) for mode in modes]
+    nestings = [_nesting(mode, order) for mode in modes]
+    subject, inputs = _subject(fn, inputs, weights, keywords or {})
+    plain = not isinstance(fn, Cell) and not holds([*inputs], Tensor)
+    if plain and inputs and not subject.weights and all(map(is_whole, inputs)):
+        raise whole_numbers(0)
+    doubled = [_double(value) for value in inputs]
+    rng = np.random.default_rng(seed)
+    limits = Limits(rtol, atol, step, directions)
+    with _in_float64(subject.fn, subject.weights):
+        if subject.bare and not subject.runs(doubled):  # its operators need tensors
+            subject = replace(subject, bare=False)
+        report = Report(tuple(_check(subject, doubled, nestings, 1, rng, limits)))
+    report.check()
+    return report
+
+
+def _subject(
+    fn: Any,
+    inputs: Sequence[Any],
+    weights: Iterable[Parameter] | None,
+    keywords: Mapping[str, Any],
+) -> tuple[Subject, Sequence[Any]]:
+    """Returns the function to check and its inputs; containers among these are taken apart."""
     target = unwrapped(fn)
     if weights is None:
         weights = target.trainable_params() if isinstance(target, Cell) else ()
     weights = [weight for weight in weights if weight._data.dtype.kind == "f"]
-    slots = (*inputs, *(keywords or {}).values())
+    slots = (*inputs, *keywords.values())
     bare = is_numpy_call(target, leaves_of(slots)) and not weights
     names = _names(target, len(inputs))
-    if keywords or any(leaves_of(slot) for slot in slots if not _is_bare(slot)):
-        target, inputs = by_leaves(target, inputs, keywords or {})
+    if keywords or any(leaves_of(slot) for slot in slots if not _is_single(slot)):
+        target, inputs = by_leaves(target, inputs, keywords)
         names = target.paths(names)
     floats = frozenset(place for place, value in enumerate(inputs) if type(value) is float)
-    subject = Subject(target, weights, names, bare, floats)
-    plain = not isinstance(fn, Cell) and not holds([*inputs], Tensor)
-    if plain and inputs and not weights and all(map(is_whole, inputs)):
-        raise whole_numbers(0)
-    given = [_double(value) for value in inputs]
-    rng = np.random.default_rng(seed)
-    limits = (rtol, atol, step, directions)
-    with _doubled(target, weights):
-        if bare and not subject.runs(given):  # its operators want tensors
-            subject = replace(subject, bare=False)
-        rows = _check(subject, given, ways, 1, rng, limits)
-    report = Report(tuple(rows))
-    wrong = [row for row in rows if not row.good]
-    if wrong:
-        first = wrong[0]
-        raise AssertionError(
-            f"the {first.what} of order {first.order} in '{first.name}' is wrong "
-            f"along {first.probe}: "
-            f"expected {first.expected:.10g}, got {first.got:.10g} "
-            f"(relative error {first.error:.1e})\n{report}"
-        )
-    return report
+    return Subject(target, weights, names, bare, floats), inputs
 
 
-def _way(mode: str, order: int) -> tuple[str, ...]:
-    """The modes of a way to differentiate, the innermost first."""
+def _nesting(mode: str, order: int) -> tuple[str, ...]:
+    """Returns the modes of a nested derivative, the innermost first."""
     parts = tuple(reversed(mode.split("-over-")))
     if not all(part in ("reverse", "forward") for part in parts):
         raise ValueError(
@@ -136,38 +149,38 @@ def _way(mode: str, order: int) -> tuple[str, ...]:
 def _check(
     subject: Subject,
     inputs: list[Any],
-    ways: Sequence[tuple[str, ...]],
-    now: int,
+    nestings: Sequence[tuple[str, ...]],
+    order: int,
     rng: np.random.Generator,
-    limits: tuple,
+    limits: Limits,
 ) -> list[Row]:
-    """The rows of this order and of those above it."""
+    """Returns the comparisons of this order and of those above it."""
     sens = _like(subject.run(inputs), rng)
     places = [n for n, x in enumerate(inputs) if isinstance(x, Tensor) and _is_float(x)]
-    level = _Level(subject, inputs, places, sens, now, limits)
-    modes = list(dict.fromkeys(way[0] for way in ways))
+    level = _Level(subject, inputs, places, sens, order, limits)
+    modes = list(dict.fromkeys(nesting[0] for nesting in nestings))
     rows: list[Row] = []
     for mode in modes:
         rows += level.reverse(rng) if mode == "reverse" else level.forward(rng)
     if len(modes) == 2:
         rows.append(level.inner_product(rng))
-    # Along the inputs, where there are any: derivatives of both kinds are among those of that.
-    weights = [] if places else subject.weights
-    moved = [*(inputs[place] for place in places), *weights]
-    goes_on = moved and all(row.good for row in rows) and not level.reads_what_it_stores()
-    for mode in modes if goes_on else ():
-        further = [way[1:] for way in ways if way[0] == mode and way[1:]]
-        if further:
-            along = subject.handed(tuple(_random(each, rng) for each in moved))
-            make = _derivative if mode == "reverse" else _pushed
-            wrt = len(inputs), tuple(places), weights
-            inner = make(subject.fn, *wrt, subject.handed(sens), along)
-            rows += _check(replace(subject, fn=inner), inputs, further, now + 1, rng, limits)
+    if not all(row.good for row in rows) or level.reads_what_it_stores():
+        return rows
+    for mode in modes:
+        further = [each[1:] for each in nestings if each[0] == mode and each[1:]]
+        if further and level.moved:
+            derivative = level.along_random_direction(mode, rng)
+            rows += _check(derivative, inputs, further, order + 1, rng, limits)
     return rows
 
 
 class _Level:
-    """One function and its derivatives of one order."""
+    """A function and its derivatives of one order.
+
+    places  the inputs that are differentiated.
+    stored  the values that the function stores in Parameters.
+    moved   for each value that is moved: its name, its array, and the function of that array.
+    """
 
     def __init__(
         self,
@@ -176,12 +189,11 @@ class _Level:
         places: list[int],
         sens: Any,
         order: int,
-        limits: tuple,
+        limits: Limits,
     ):
         self.subject, self.inputs, self.places = subject, inputs, places
         self.sens, self.order, self.limits = sens, order, limits
         self.stored = subject.stored(inputs) if order == 1 else []
-        #: What is moved: its name, its array, and the function of that array.
         self.moved = [(subject.names[n], inputs[n]._data, self._of_input(n)) for n in places]
         self.moved += [(w.name, w._data, self._of_weight(w)) for w in subject.weights]
 
@@ -194,37 +206,42 @@ class _Level:
 
     def _of_weight(self, weight: Parameter) -> Callable[[np.ndarray], float]:
         def moved(array: np.ndarray) -> float:
-            kept = weight._data
-            weight._data, step = array, array - kept
+            before = weight._data
+            weight._data, step = array, array - before
             try:
                 out = self.subject.run_storing(
                     self.stored, self.inputs, lambda one: step if one is weight else 0.0
                 )
                 return _dot(out, self.sens)
             finally:
-                weight._data = kept
+                weight._data = before
 
         return moved
 
     def reads_what_it_stores(self) -> bool:
-        """Whether the value depends on what is written to Parameters before it is computed."""
+        """True if the value depends on Parameters that the function writes before it reads them."""
         if not self.stored:
             return False
-        runs = (
-            self.subject.run_storing(self.stored, self.inputs, lambda one, by=by: by)  # type: ignore[misc]
-            for by in (0.0, 0.125)
-        )
-        return len({_dot(out, self.sens) for out in runs}) > 1
+
+        def run(shift: float) -> float:
+            out = self.subject.run_storing(self.stored, self.inputs, lambda parameter: shift)
+            return _dot(out, self.sens)
+
+        return run(0.0) != run(0.125)
 
     def cotangents(self) -> list[Tensor]:
-        """The compiled gradients in all that is moved."""
+        """Returns the compiled gradients in all values that are moved."""
         if not self.moved:
             return []
         gradient = GradientFunction(
-            self.subject.fn, self.subject.weights, position=tuple(self.places) or None,
-            by_list=True, sens_param=True, numpy=self.subject.bare,
-        )  # fmt: skip
-        found = self.subject.derived(gradient, self.inputs, self.sens)
+            self.subject.fn,
+            self.subject.weights,
+            position=tuple(self.places) or None,
+            by_list=True,
+            sens_param=True,
+            numpy=self.subject.bare,
+        )
+        found = self.subject.run_derivative(gradient, self.inputs, self.sens)
         if not self.places:
             return list(found)
         in_inputs, in_weights = found
@@ -232,10 +249,12 @@ class _Level:
         return [*((in_inputs,) if alone else in_inputs), *in_weights]
 
     def tangent(self, dots: Sequence[np.ndarray]) -> float:
-        """The compiled tangent along ``dots``, for all that is moved, held against ``sens``."""
+        """Returns the inner product of ``sens`` and the compiled tangent along ``dots``."""
         fn, weights = self.subject.fn, self.subject.weights
         function = TangentFunction(fn, len(self.inputs), self.places, weights)
-        return _dot(self.subject.derived(function, self.inputs, *map(wrap, dots))[1], self.sens)
+        return _dot(
+            self.subject.run_derivative(function, self.inputs, *map(wrap, dots))[1], self.sens
+        )
 
     def reverse(self, rng: np.random.Generator) -> Iterator[Row]:
         for (name, at, moved), found in zip(self.moved, self.cotangents()):
@@ -244,27 +263,47 @@ class _Level:
     def forward(self, rng: np.random.Generator) -> Iterator[Row]:
         none = [np.zeros(at.shape) for _, at, _ in self.moved]
         for number, (name, at, moved) in enumerate(self.moved):
-            for along, direction in directions_in(at, self.limits[3], rng):
+            for along, direction in directions_in(at, self.limits.directions, rng):
                 got = self.tangent([*none[:number], direction, *none[number + 1 :]])
-                expected = difference(moved, at, direction, self.limits[2])
+                expected = difference(moved, at, direction, self.limits.step)
                 yield compared(self.order, name, along, expected, got, 0.0, self.limits, "tangent")
 
     def inner_product(self, rng: np.random.Generator) -> Row:
-        """The tangent along a direction, and the cotangents held against it: one number."""
+        """Compares the tangent along a random direction with the cotangents: the inner products
+        agree."""
         along = [_random(wrap(at), rng)._data for _, at, _ in self.moved]
         terms = [float(np.sum(ct._data * dot)) for ct, dot in zip(self.cotangents(), along)]
         scale = max(map(abs, terms), default=0.0)
-        got, exactly = self.tangent(along), (1e-10, 1e-12)
+        to_rounding = self.limits._replace(rtol=1e-10, atol=1e-12)
         return compared(
-            self.order, "all", "both ways", sum(terms), got, scale, exactly, "inner product"
+            self.order,
+            "all",
+            "both ways",
+            sum(terms),
+            self.tangent(along),
+            scale,
+            to_rounding,
+            "inner product",
         )
+
+    def along_random_direction(self, mode: str, rng: np.random.Generator) -> Subject:
+        """Returns the derivative along a random direction of the inputs, or of the weights if there
+        are no inputs: its derivatives include those of both kinds."""
+        subject = self.subject
+        weights = [] if self.places else subject.weights
+        moved = [*(self.inputs[place] for place in self.places), *weights]
+        along = subject.as_argument(tuple(_random(each, rng) for each in moved))
+        make = _gradient_along if mode == "reverse" else _tangent_along
+        places, sens = tuple(self.places), subject.as_argument(self.sens)
+        inner = make(subject.fn, len(self.inputs), places, weights, sens, along)
+        return replace(subject, fn=inner)
 
 
 def _is_float(x: Tensor) -> bool:
     return x._data.dtype.kind == "f"
 
 
-def _derivative(
+def _gradient_along(
     fn: Any,
     count: int,
     places: tuple[int, ...],
@@ -272,7 +311,7 @@ def _derivative(
     sens: Any,
     along: tuple[Tensor, ...],
 ) -> Any:
-    """The function from inputs to the derivative along ``along``: itself to be differentiated."""
+    """Returns the derivative along ``along`` as a function of the inputs, taken by the gradient."""
     gradient = GradientFunction(
         fn, weights, position=places or None, by_list=not places, sens_param=True, numpy=True
     )
@@ -288,7 +327,7 @@ def _derivative(
     return derivative
 
 
-def _pushed(
+def _tangent_along(
     fn: Any,
     count: int,
     places: tuple[int, ...],
@@ -296,17 +335,17 @@ def _pushed(
     sens: Any,
     along: tuple[Tensor, ...],
 ) -> Any:
-    """As ``_derivative``, by the tangent."""
+    """Returns the derivative along ``along`` as a function of the inputs, taken by the tangent."""
     tangent = TangentFunction(fn, count, places, weights)
 
-    def pushed(*inputs: Any) -> Any:
+    def derivative(*inputs: Any) -> Any:
         return contracted(tangent(*inputs, *along)[1], sens)
 
-    return pushed
+    return derivative
 
 
 def contracted(out: Any, sens: Any) -> Any:
-    """The inner product of two values of one structure."""
+    """Returns the inner product of two values of one structure."""
     if isinstance(sens, Tensor):
         return (out * sens).sum()
     total = 0.0
@@ -320,24 +359,24 @@ def contracted(out: Any, sens: Any) -> Any:
 
 
 @contextmanager
-def _doubled(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
-    """Whatever is float32 in float64, and Cells called as Python."""
+def _in_float64(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
+    """Converts all float32 Parameters to float64, and runs Cells as Python."""
     mode = get_context("mode")
-    kept = [(parameter, parameter._data) for parameter in state(fn, weights)]
+    before = [(parameter, parameter._data) for parameter in state(fn, weights)]
     set_context(mode=PYNATIVE_MODE)
     try:
-        for parameter, value in kept:
+        for parameter, value in before:
             parameter._data = value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
         with double_precision():
             yield
     finally:
         set_context(mode=mode)
-        for parameter, value in kept:
+        for parameter, value in before:
             parameter._data = value
 
 
-def _is_bare(value: Any) -> bool:
-    """Whether this is a tensor, an array or a number, and no container."""
+def _is_single(value: Any) -> bool:
+    """True if this is a tensor, an array or a number, and no container."""
     return isinstance(value, (Tensor, np.ndarray, np.generic, int, float, complex))
 
 
@@ -353,7 +392,7 @@ def _double(value: Any) -> Any:
 
 
 def _like(out: Any, rng: np.random.Generator) -> Any:
-    """A random sensitivity in the structure of ``out``."""
+    """Returns a random sensitivity in the structure of ``out``."""
     if isinstance(out, Tensor):
         return _random(out, rng)
     if isinstance(out, (tuple, list)):
@@ -364,8 +403,8 @@ def _like(out: Any, rng: np.random.Generator) -> Any:
 
 
 def _random(like: Tensor, rng: np.random.Generator) -> Tensor:
-    return wrap(np.asarray(rng.uniform(0.5, 1.5, like.shape) * rng.choice([-1.0, 1.0], like.shape))
-                .astype(like._data.dtype))  # fmt: skip
+    size, sign = rng.uniform(0.5, 1.5, like.shape), rng.choice([-1.0, 1.0], like.shape)
+    return wrap(np.asarray(size * sign).astype(like._data.dtype))
 
 
 def _dot(out: Any, sens: Any) -> float:
@@ -381,9 +420,9 @@ def _dot(out: Any, sens: Any) -> float:
 def _names(fn: Any, count: int) -> list[str]:
     method = fn.construct if isinstance(fn, Cell) else fn
     try:
-        parameters = inspect.signature(method).parameters.values()
+        parameters = list(inspect.signature(method).parameters.values())
     except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]
+        parameters = []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     known = [p.name for p in parameters if p.kind in kinds]
     return [*known, *(f"input {n}" for n in range(len(known), count))][:count]

@@ -1,22 +1,34 @@
-"""One comparison of a derivative: along which directions, with which difference, how near."""
+"""Single comparisons of a derivative: directions, differences, tolerances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 
-#: Inputs with no more elements than this are probed at each of them.
+#: The number of elements at which an input is probed.
 EACH_ELEMENT = 6
+
+
+class Limits(NamedTuple):
+    """The error allowed, the step of a difference and the number of random directions."""
+
+    rtol: float
+    atol: float
+    step: float
+    directions: int
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: of which order, in what, along which direction, and both numbers; ``what``
-    is the gradient, the tangent, or the inner product of both."""
+    """A comparison: order, name of the input, direction, and both numbers.
+
+    ``what`` is the gradient, the tangent, or the inner product of both.
+    """
 
     order: int
     name: str
@@ -35,22 +47,19 @@ def probe(
     at: np.ndarray,
     gradient: Tensor,
     rng: np.random.Generator,
-    limits: tuple,
+    limits: Limits,
 ) -> Iterator[Row]:
-    """Compares a gradient along directions with the differences of ``function`` around ``at``.
-
-    ``limits`` are the relative and the absolute error allowed, the step of a difference, and how
-    many random directions are taken."""
-    _, _, step, directions = limits
+    """Compares a gradient with differences of ``function`` around ``at``, along several
+    directions."""
     found = gradient.asnumpy()
     if found.shape != at.shape:
         raise AssertionError(
             f"the gradient of order {order} in '{name}' has the shape {found.shape}, "
             f"but '{name}' has {at.shape}"
         )
-    for along, direction in directions_in(at, directions, rng):
+    for along, direction in directions_in(at, limits.directions, rng):
         terms = found * direction
-        expected = difference(function, at, direction, step)
+        expected = difference(function, at, direction, limits.step)
         largest = float(np.abs(terms).max(initial=0.0))
         yield compared(order, name, along, expected, float(terms.sum()), largest, limits)
 
@@ -62,21 +71,20 @@ def compared(
     expected: float,
     got: float,
     largest: float,
-    limits: tuple,
+    limits: Limits,
     what: str = "gradient",
 ) -> Row:
-    """A comparison; ``largest`` is the largest term that ``got`` is the sum of."""
-    rtol, atol = limits[:2]
+    """Returns a comparison. ``largest`` is the largest term in the sum ``got``."""
     scale = max(abs(expected), largest)
     distance = abs(got - expected)
-    good = bool(distance <= atol + rtol * scale)
-    return Row(order, name, probe, expected, got, distance / max(scale, atol), good, what)
+    good = bool(distance <= limits.atol + limits.rtol * scale)
+    return Row(order, name, probe, expected, got, distance / max(scale, limits.atol), good, what)
 
 
 def directions_in(
     at: np.ndarray, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """``count`` random directions and some single elements, with what they are called."""
+    """Yields ``count`` random directions and some single elements, each with its name."""
     for number in range(count if at.size > 1 else 0):
         yield (
             f"direction {number + 1}",
@@ -93,7 +101,8 @@ def directions_in(
 def difference(
     function: Callable[[np.ndarray], float], at: np.ndarray, direction: np.ndarray, step: float
 ) -> float:
-    """The derivative along ``direction``: Richardson's formula on two central differences."""
+    """Returns the derivative along ``direction``: Richardson's formula on two central
+    differences."""
 
     def central(h: float) -> float:
         return (function(at + h * direction) - function(at - h * direction)) / (2.0 * h)
@@ -101,4 +110,4 @@ def difference(
     return (4.0 * central(step / 2.0) - central(step)) / 3.0
 
 
-__all__ = ["Row", "compared", "difference", "directions_in", "probe"]
+__all__ = ["Limits", "Row", "compared", "difference", "directions_in", "probe"]

@@ -1,4 +1,4 @@
-"""The Cells that a function may call: what running it may change is theirs."""
+"""The Cells that a function may call, whose state a run may change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from autodiff_compiler.ops.transforms.transformed import Transformed
 
 
 def reached(fn: Any, seen: set[int] | None = None) -> Iterator[Cell]:
-    """The Cells that ``fn`` is, is bound to, transforms, or names: in its closure and globals.
+    """Yields the Cells that ``fn`` is, is bound to, transforms, or names in its closure and
+    globals.
 
     >>> from autodiff_compiler.nn import Dense
     >>> layer = Dense(2, 3)

@@ -1,7 +1,7 @@
-"""Sample operands for every operator, one line each, inside a region where it is smooth.
+"""Sample operands for every operator, at points where it is smooth.
 
-The table-driven tests hold each record's types, derivatives and emission against these. Floating
-arrays are taken in several dtypes; numbers, and arrays of ints and bools, stay what they are.
+The table-driven tests compare each operator's types, derivatives and emission on these. Floating
+arrays are tried in several dtypes; numbers, and arrays of ints and bools, stay as they are.
 """
 
 from __future__ import annotations
@@ -36,35 +36,47 @@ _QUOTIENTS = (
 )
 _ONE = (case(X), case(real()))
 _REDUCTIONS = (
-    case(X, axes=None, keepdims=False), case(CUBE, axes=(1,), keepdims=False),
-    case(CUBE, axes=(0, 2), keepdims=True), case(X, axes=None, keepdims=True),
-)  # fmt: skip
+    case(X, axes=None, keepdims=False),
+    case(CUBE, axes=(1,), keepdims=False),
+    case(CUBE, axes=(0, 2), keepdims=True),
+    case(X, axes=None, keepdims=True),
+)
 _SPREADS = tuple(case(*s.operands, **s.attrs, ddof=d) for s, d in zip(_REDUCTIONS, (0, 1, 0, 1)))
 _EXTREMES = (
     *(case(*sample.operands, **sample.attrs, first=False) for sample in _REDUCTIONS),
     case(CUBE, axes=(1,), keepdims=False, first=True),
     case(CUBE, axes=(2,), keepdims=True, first=True),
-)  # fmt: skip
+)
 _ARGUMENTS = (case(X, axis=None, keepdims=False), case(CUBE, axis=1, keepdims=True))
 _CHECKS = (case(X, X.copy()), case(X, ROW), case(X, 0.5), case(0.5, X))
 _FINITE = (case(np.array([1.0, np.nan, np.inf, -np.inf])),)
 _LOGIC = (case(MASK, MASK[::-1].copy()), case(X, MASK))
 _ALONG = (case(CUBE, axis=1), case(CUBE, axis=2), case(real(5), axis=0))
 
-#: How the parts of an array are named: an index, and the run-time operands that it mentions.
+#: Indices of ``CUBE``, and the run-time operands in them.
 _PLACES: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
-    ((0,), ()), ((-1, 1), ()), ((("slice", 0, 2, None), 1), ()), (("...", 2), ()),
-    ((FULL, None, ("slice", None, None, -2)), ()), ((("op", 0),), (1,)), ((), ()),
-    ((FULL, ("slice", ("op", 0), ("op", 1), None)), (0, 2)), ((("op", 0),), (ints(2, 2, below=2),)),
+    ((0,), ()),
+    ((-1, 1), ()),
+    ((("slice", 0, 2, None), 1), ()),
+    (("...", 2), ()),
+    ((FULL, None, ("slice", None, None, -2)), ()),
+    ((("op", 0),), (1,)),
+    ((), ()),
+    ((FULL, ("slice", ("op", 0), ("op", 1), None)), (0, 2)),
+    ((("op", 0),), (ints(2, 2, below=2),)),
     ((("op", 0), FULL, ("op", 1)), (ints(3, below=2), ints(3, below=4))),
-    ((FULL, ("op", 0)), (np.array([2, 0, 2]),)), ((("op", 0),), (MASK,)),
-    ((FULL, 1, ("op", 0)), (np.array([3, 0]),)), ((("op", 0),), (np.array(1),)),
-    ((True, 0), ()), ((FULL, ("op", 0)), (np.array(True),)),
-)  # fmt: skip
+    ((FULL, ("op", 0)), (np.array([2, 0, 2]),)),
+    ((("op", 0),), (MASK,)),
+    ((FULL, 1, ("op", 0)), (np.array([3, 0]),)),
+    ((("op", 0),), (np.array(1),)),
+    ((True, 0), ()),
+    ((FULL, ("op", 0)), (np.array(True),)),
+)
 
 
 def _place(index: tuple[Any, ...], rest: tuple[Any, ...]) -> np.ndarray:
-    """What stands in ``CUBE`` at an index, with other numbers: by NumPy, not by the record."""
+    """Returns an array of the shape of ``CUBE`` at an index, computed by NumPy and not by the
+    operator."""
 
     def part(item: Any) -> Any:
         if isinstance(item, str):
@@ -85,7 +97,7 @@ _SET_ITEM = tuple(case(CUBE, _place(index, rest), *rest, index=index) for index,
 
 
 def _all(names: str, samples: tuple[Sample, ...]) -> dict[str, tuple[Sample, ...]]:
-    """The same samples for a family of operators."""
+    """Returns the same samples for a family of operators."""
     return dict.fromkeys(names.split(), samples)
 
 
@@ -99,8 +111,17 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "unit": (case(X, POSITIVE[:, :1], axes=(1,)), case(X, np.array(1.5), axes=None)),
     "floor_div": _QUOTIENTS,
     "mod": _QUOTIENTS,
-    "pow": (case(POSITIVE, X), case(X, 2), case(X, 3), case(X, 1), case(X, 0), case(2.0, X),
-            case(POSITIVE, 0.5), case(POSITIVE, ROW), case(POSITIVE, -1.5)),
+    "pow": (
+        case(POSITIVE, X),
+        case(X, 2),
+        case(X, 3),
+        case(X, 1),
+        case(X, 0),
+        case(2.0, X),
+        case(POSITIVE, 0.5),
+        case(POSITIVE, ROW),
+        case(POSITIVE, -1.5),
+    ),
     "maximum": _PAIRS,
     "minimum": _PAIRS,
     "atan2": _QUOTIENTS,
@@ -116,8 +137,10 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "invert": (case(MASK), case(BITS)),
     "stop_gradient": _ONE,
     # functions of one operand
-    **_all("exp expm1 sin cos asinh sinh cosh tanh tanh_slope sigmoid "
-           "sigmoid_slope softplus atan", _ONE),
+    **_all(
+        "exp expm1 sin cos asinh sinh cosh tanh tanh_slope sigmoid sigmoid_slope softplus atan",
+        _ONE,
+    ),
     **_all("log sqrt rsqrt reciprocal log1p", (case(POSITIVE), case(real() + 1.0))),
     **_all("tan asin acos atanh", (case(UNIT), case(real(low=-0.5, high=0.8)))),
     "acosh": (case(POSITIVE + 1.0),),
@@ -135,26 +158,42 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     **_all("var std", _SPREADS),
     **_all("softmax log_softmax cumsum", _ALONG),
     # products
-    "matmul": (case(X, real(3, 4)), case(ROW, real(3, 4)), case(X, ROW), case(ROW, ROW + 1.0),
-               case(CUBE, real(4, 2)), case(CUBE, real(2, 4, 5)),
-               case(real(1, 3, 4), real(2, 4, 2)), case(CUBE, real(4)), case(ROW, CUBE),
-               case(real(2, 2, 3), CUBE)),
+    "matmul": (
+        case(X, real(3, 4)),
+        case(ROW, real(3, 4)),
+        case(X, ROW),
+        case(ROW, ROW + 1.0),
+        case(CUBE, real(4, 2)),
+        case(CUBE, real(2, 4, 5)),
+        case(real(1, 3, 4), real(2, 4, 2)),
+        case(CUBE, real(4)),
+        case(ROW, CUBE),
+        case(real(2, 2, 3), CUBE),
+    ),
     "outer": (case(ROW, real(4)),),
     # structure
     "shape_of": (case(X),),
     "cast": (case(X, dtype="float64"), case(BITS, dtype="float32"), case(X, dtype="int32")),
     "reshape": (case(X, shape=(3, 2)), case(X, shape=(-1,)), case(real(1), shape=())),
-    "broadcast_to": (case(ROW, shape=(2, 3)), case(COLUMN, shape=(4, 2, 3)),
-                     case(real(), shape=(2,))),
+    "broadcast_to": (
+        case(ROW, shape=(2, 3)),
+        case(COLUMN, shape=(4, 2, 3)),
+        case(real(), shape=(2,)),
+    ),
     "unbroadcast_to": (case(CUBE, (3, 1)), case(X, (2, 3)), case(X, ())),
     "expand_dims": (case(X, axes=(0,)), case(X, axes=(-1,)), case(X, axes=(0, 2))),
     "transpose": (case(X, perm=(1, 0)), case(CUBE, perm=(1, 2, 0)), case(CUBE, perm=(-1, 0, 1))),
     "swap_last_axes": (case(X), case(CUBE)),
     "copy": _ONE,
-    "full": (case(shape=(2, 3), dtype="float32", value=0), case(shape=(), dtype="float64", value=1),
-             case(shape=(4,), dtype="float32", value=2.5)),
-    "arange": (case(bounds=(0, 5, 1), dtype="int64"),
-               case(bounds=(0.0, 1.0, 0.3), dtype="float32")),
+    "full": (
+        case(shape=(2, 3), dtype="float32", value=0),
+        case(shape=(), dtype="float64", value=1),
+        case(shape=(4,), dtype="float32", value=2.5),
+    ),
+    "arange": (
+        case(bounds=(0, 5, 1), dtype="int64"),
+        case(bounds=(0.0, 1.0, 0.3), dtype="float32"),
+    ),
     "eye": (case(rows=3, columns=3, dtype="float32"), case(rows=2, columns=3, dtype="float64")),
     "basis": (case(count=3, dtype="float32"), case(count=1, dtype="float64")),
     "linspace": (case(start=0.0, stop=1.0, count=5),),
@@ -177,13 +216,20 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "add_at": _ADD_AT,
     "set_item": _SET_ITEM,
     "raise_at": _SET_ITEM,
-    "take_along": (case(X, ints(2, 3, below=2), axis=0), case(CUBE, ints(2, 3, 2, below=4), axis=2),
-                   case(ROW, ints(4, below=3), axis=0)),
-    "put_along": (case(X, ints(2, 3, below=2), axis=0, shape=(2, 3)),
-                  case(CUBE, ints(2, 3, 4, below=3), axis=2, shape=(2, 3, 3)),
-                  case(ROW, ints(3, below=3), axis=0, shape=(5,))),
-    "add_along": (case(X, real(2, 1), ints(2, 1, below=3), axis=1),
-                  case(CUBE, real(2, 3, 4), ints(2, 3, 4, below=3), axis=1)),
+    "take_along": (
+        case(X, ints(2, 3, below=2), axis=0),
+        case(CUBE, ints(2, 3, 2, below=4), axis=2),
+        case(ROW, ints(4, below=3), axis=0),
+    ),
+    "put_along": (
+        case(X, ints(2, 3, below=2), axis=0, shape=(2, 3)),
+        case(CUBE, ints(2, 3, 4, below=3), axis=2, shape=(2, 3, 3)),
+        case(ROW, ints(3, below=3), axis=0, shape=(5,)),
+    ),
+    "add_along": (
+        case(X, real(2, 1), ints(2, 1, below=3), axis=1),
+        case(CUBE, real(2, 3, 4), ints(2, 3, 4, below=3), axis=1),
+    ),
     # lists
     "list_item": (case(TILES, 1), case(TILES, -1)),
     "list_length": (case(TILES),),
@@ -219,4 +265,4 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "to_number": (case(real(), kind="float"), case(real(1, 1), kind="float")),
     "undefined": (case(),),
     "is_unset": (case(X),),
-}  # fmt: skip
+}

@@ -1,7 +1,7 @@
-"""``Subject``: a function whose derivatives are checked, and what it is handed.
+"""``Subject``: the function whose derivatives are checked, and the form of its arguments.
 
-``check_grads`` holds everything as Tensors. A plain function of NumPy's is to get what it gets from
-its user, for an array and a Tensor do not mix: ``np.eye(3) + x``.
+``check_grads`` holds all values as Tensors. A plain NumPy function gets arrays, as from its user:
+an array and a Tensor do not mix in ``np.eye(3) + x``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from autodiff_compiler.testing.reached import reached
 
 @dataclass(frozen=True)
 class Subject:
-    """A function with what is differentiated besides its inputs, whose names are ``names``.
+    """A function, the Parameters to differentiate and the names of its inputs.
 
-    bare    whether it takes arrays and numbers, no tensors; here everything is a Tensor even so.
-    floats  the inputs that were given as Python's floats.
+    bare    True if it takes arrays and numbers in place of tensors.
+    floats  the inputs that were given as Python floats.
     """
 
     fn: Any
@@ -35,12 +35,12 @@ class Subject:
     bare: bool
     floats: frozenset[int]
 
-    def handed(self, value: Any) -> Any:
-        """``value`` as the function takes it."""
+    def as_argument(self, value: Any) -> Any:
+        """Returns ``value`` in the form that the function takes."""
         return as_arrays(value) if self.bare else value
 
     def arguments(self, inputs: Sequence[Any]) -> list[Any]:
-        """The inputs as the function takes them."""
+        """Returns the inputs in the form that the function takes."""
         if not self.bare:
             return list(inputs)
         return [
@@ -48,23 +48,23 @@ class Subject:
             for place, x in enumerate(inputs)
         ]
 
-    def taken(self, value: Any) -> Any:
-        """What the function gave, as it is held here."""
+    def as_result(self, value: Any) -> Any:
+        """Returns a result of the function, with Tensors."""
         value = plain(value)
         return as_tensors(value) if self.bare else value
 
     def run(self, inputs: Sequence[Any]) -> Any:
-        """The function as plain Python. State that it changes, that of generators too, is put
-        back."""
+        """Runs the function as plain Python, and restores the state that it changes, generators
+        included."""
         method = self.fn.construct if isinstance(self.fn, Cell) else self.fn
         if isinstance(self.fn, Flat):
             return self._run_leaves(self.fn, inputs)
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
-        with self.kept(), replayed():
-            return self.taken(method(*self.arguments(copies)))
+        with self.restored(), replayed():
+            return self.as_result(method(*self.arguments(copies)))
 
     def stored(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """What a run stores in Parameters, in order."""
+        """Returns the values that a run stores in Parameters, in order."""
         found: list[np.ndarray] = []
 
         def seen(parameter: Parameter, value: np.ndarray) -> np.ndarray:
@@ -76,11 +76,15 @@ class Subject:
         return found
 
     def run_storing(
-        self, stored: Sequence[np.ndarray], inputs: Sequence[Any],
+        self,
+        stored: Sequence[np.ndarray],
+        inputs: Sequence[Any],
         shift: Callable[[Parameter], Any] = lambda parameter: 0.0,
-    ) -> Any:  # fmt: skip
-        """A run that stores these in Parameters, each shifted, in the place of what it computes:
-        for its gradient what a Parameter holds is a value of the Parameter's own."""
+    ) -> Any:
+        """Runs the function, and stores these values, each shifted, in place of the computed ones.
+
+        The value of a Parameter then depends on the Parameter alone, as its gradient assumes.
+        """
         values = iter(stored)
 
         def given(parameter: Parameter, value: np.ndarray) -> np.ndarray:
@@ -91,36 +95,38 @@ class Subject:
             return self.run(inputs)
 
     def _run_leaves(self, flat: Flat, inputs: Sequence[Any]) -> Any:
-        """As ``run``, where the inputs are the leaves of containers."""
+        """Like ``run``, for inputs that are the leaves of containers."""
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
-        with self.kept(), replayed():
-            return self.taken(flat.called(self.arguments(copies)))
+        with self.restored(), replayed():
+            return self.as_result(flat.called(self.arguments(copies)))
 
     def runs(self, inputs: Sequence[Any]) -> bool:
-        """Whether the function takes inputs of this kind."""
+        """True if the function takes inputs of this kind."""
         try:
             self.run(inputs)
         except Exception:
             return False
         return True
 
-    def derived(self, function: Any, inputs: Sequence[Any], *further: Any) -> Any:
-        """What a derivative of the function gives, which takes ``further`` arguments."""
-        with self.kept(), replayed():
-            return self.taken(function(*self.arguments(inputs), *map(self.handed, further)))
+    def run_derivative(self, function: Any, inputs: Sequence[Any], *further: Any) -> Any:
+        """Returns the result of a derivative of the function, which takes ``further`` arguments."""
+        with self.restored(), replayed():
+            return self.as_result(
+                function(*self.arguments(inputs), *map(self.as_argument, further))
+            )
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Parameters, and attributes of Cells, are afterwards what they were before."""
-        kept = [(parameter, parameter._data) for parameter in state(self.fn, self.weights)]
+    def restored(self) -> Iterator[None]:
+        """Restores Parameters, and attributes of Cells, at the end of the block."""
+        values = [(parameter, parameter._data) for parameter in state(self.fn, self.weights)]
         cells = {part for cell in reached(self.fn) for _, part in cell.cells_and_names()}
         attributes = [(vars(cell), dict(vars(cell))) for cell in cells]
         try:
-            for parameter, value in kept:
-                parameter._data = value.copy()  # writes in place go there
+            for parameter, value in values:
+                parameter._data = value.copy()  # for writes in place
             yield
         finally:
-            for parameter, value in kept:
+            for parameter, value in values:
                 parameter._data = value
             for now, before in attributes:
                 for name in now.keys() - before.keys():
@@ -129,13 +135,13 @@ class Subject:
 
 
 def state(fn: Any, weights: Sequence[Parameter]) -> list[Parameter]:
-    """The Parameters that running ``fn`` may read or write, and ``weights``."""
+    """Returns the Parameters that a run of ``fn`` may read or write, and ``weights``."""
     found = [parameter for cell in reached(fn) for parameter in cell.get_parameters()]
     return list({id(p): p for p in (*found, *weights)}.values())
 
 
 def as_tensors(value: Any) -> Any:
-    """``value`` with a Tensor for every array and every real number of floating type.
+    """Returns ``value`` with a Tensor for every array and every float.
 
     >>> as_tensors((np.array(2.0), 3.0, 4))[1:]
     (Tensor(shape=[], dtype=Float64, value= 3), 4)
@@ -146,7 +152,7 @@ def as_tensors(value: Any) -> Any:
 
 
 def as_arrays(value: Any) -> Any:
-    """``value`` with an array for every Tensor: the other way."""
+    """Returns ``value`` with an array for every Tensor."""
     return value._data if isinstance(value, Tensor) else _mapped(value, as_arrays)
 
 

@@ -1,7 +1,7 @@
-"""The table behind ``autodiff-compiler ops``: every name, its tier, its derivative, its samples.
+"""The table of ``autodiff-compiler ops``: every name, its tier, its derivative, its samples.
 
-Nothing here is kept by hand. A name belongs to what it is bound to; that a function uses a record
-is read off its code; kinds of derivatives are the records' own.
+The table is computed. Names of one object share a row. The operators of a function are found in
+its code, and the kind of a derivative in the operator definition.
 """
 
 from __future__ import annotations
@@ -24,29 +24,36 @@ from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 from autodiff_compiler.testing.samples import SAMPLES
 
 PACKAGE = "autodiff_compiler."
-#: How the names of a surface are written.
+#: The printed form of the names of a surface.
 SHOWN = {"function": "ops.{}", "primitive": "ops.{}", "method": "Tensor.{}", "layer": "nn.{}"}
-#: Python's operators, as the code of a function has them (before 3.11 each by a name of its own),
-#: and their records.
+#: Operators by Python's signs in the code of a function; before Python 3.11, by its instructions.
 ARITHMETIC = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "BINARY_ADD": "add",
-    "BINARY_SUBTRACT": "sub", "BINARY_MULTIPLY": "mul", "BINARY_TRUE_DIVIDE": "div",
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "div",
+    "**": "pow",
+    "BINARY_ADD": "add",
+    "BINARY_SUBTRACT": "sub",
+    "BINARY_MULTIPLY": "mul",
+    "BINARY_TRUE_DIVIDE": "div",
     "BINARY_POWER": "pow",
-}  # fmt: skip
+}
 
 
-#: What the class has besides the API.
+#: Public attributes of Tensor that are no part of the API.
 INTERNAL = ("apply_rank", "init")
 BASES = (Cell, Primitive)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one or several names are bound to.
+    """An object with its names.
 
-    tier        the lowest of its names; None for names outside the tiers.
-    derivative  the kind of its record; 'composed' of several; 'none' where there is no record.
-    samples     how many samples its records are tested with.
+    tier        the lowest tier of its names; None for names outside the tiers.
+    derivative  the kind of its operator; 'composed' if there are several, 'none' without one.
+    samples     the number of samples of its operators.
+    records     the names of its operators.
     """
 
     names: tuple[str, ...]
@@ -57,7 +64,7 @@ class Entry:
 
 
 def bound(surface: str, name: str) -> Any:
-    """What a name of a surface is bound to, None where there is no such name."""
+    """Returns the object under a name of a surface, or None."""
     if surface == "method":
         found = METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
         return found if hasattr(Tensor, name) else None
@@ -65,7 +72,7 @@ def bound(surface: str, name: str) -> Any:
 
 
 def missing(surface: str, tier: int) -> dict[str, list[str]]:
-    """The names of a tier that do not exist, by family; names that do are not mentioned."""
+    """Returns the names of a tier that do not exist, by family, without complete families."""
     found = {
         family: [name for name in text.split() if bound(surface, name.rstrip("°")) is None]
         for family, text in TIERS[surface][tier].items()
@@ -74,7 +81,7 @@ def missing(surface: str, tier: int) -> dict[str, list[str]]:
 
 
 def missing_text() -> str:
-    """All that is missing of tiers 1 and 2, a line for each family."""
+    """Returns the missing names of tiers 1 and 2, a line for each family."""
     lines = []
     for surface in TIERS:
         for tier in (1, 2):
@@ -86,7 +93,7 @@ def missing_text() -> str:
 
 
 def table_text() -> str:
-    """All entries, a line for each."""
+    """Returns all entries, a line for each."""
     lines = [f"{'tier':4}  {'derivative':11}  {'samples':>7}  names <- records"]
     for row in entries():
         tier = "-" if row.tier is None else str(row.tier)
@@ -96,7 +103,7 @@ def table_text() -> str:
 
 
 def entries() -> list[Entry]:
-    """Every operator and every name, in the order of tiers and names."""
+    """Returns every operator and every name, in the order of tiers and names."""
     groups: dict[Any, list[tuple[str, str]]] = {}
     for surface, name in _public():
         groups.setdefault(_core(bound(surface, name)), []).append((surface, name))
@@ -127,7 +134,8 @@ def _is_ours(thing: Any) -> bool:
 
 
 def _core(thing: Any) -> Any:
-    """What is at the bottom of a name: a class made of a function is that function."""
+    """Returns the object that an entry stands for: of a class made from a function, the
+    function."""
     thing = getattr(thing, "fget", None) or getattr(thing, "__func__", None) or thing
     return thing.function if isinstance(thing, type) and hasattr(thing, "function") else thing
 
@@ -148,7 +156,7 @@ def _entry(core: Any, named: list[tuple[str, str]]) -> Entry:
 
 @cache
 def _records(core: Any) -> frozenset[str]:
-    """The records that ``core``, or what it calls of this package, applies."""
+    """Returns the operators that ``core``, or a function of this package that it calls, applies."""
     found: set[str] = set()
     seen: set[Any] = set()
     waiting = [core]
@@ -157,8 +165,12 @@ def _records(core: Any) -> frozenset[str]:
         if isinstance(thing, OpDef):
             found.add(thing.name)
         elif isinstance(thing, type) and issubclass(thing, (Primitive, Cell)):
-            waiting += [_core(method) for kind in thing.__mro__[:-1] if kind not in BASES
-                        for method in vars(kind).values()]  # fmt: skip
+            waiting += [
+                _core(method)
+                for kind in thing.__mro__[:-1]
+                if kind not in BASES
+                for method in vars(kind).values()
+            ]
         elif isinstance(thing, types.FunctionType) and thing not in seen and _is_ours(thing):
             seen.add(thing)
             waiting += _mentioned(thing)
@@ -167,7 +179,7 @@ def _records(core: Any) -> frozenset[str]:
 
 
 def _mentioned(function: Callable[..., Any]) -> list[Any]:
-    """The functions and records that the code of a function names, or that it encloses."""
+    """Returns the functions and operators that a function names in its code or encloses."""
     found: list[Any] = [cell.cell_contents for cell in function.__closure__ or ()]
     for code in _codes(function.__code__):
         thing: Any = None
@@ -184,7 +196,7 @@ def _mentioned(function: Callable[..., Any]) -> list[Any]:
 
 
 def _operators(function: Callable[..., Any]) -> set[str]:
-    """The records of the arithmetic in a function's code, whatever it is done to."""
+    """Returns the operators of the arithmetic in a function's code, whatever its operands are."""
     signs = {
         step.argrepr if step.opname == "BINARY_OP" else step.opname
         for code in _codes(function.__code__)
