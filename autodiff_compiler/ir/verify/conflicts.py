@@ -1,5 +1,4 @@
-"""Conflicts: what the proof of memory safety (``memory_safety.py``) finds against a write, and what
-resolves it."""
+"""Conflicts that the proof of memory safety (``memory_safety.py``) reports about writes."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from autodiff_compiler.ir.types import ArrayType, Type
 
 @dataclass(frozen=True)
 class Placement:
-    """In which lent blocks a residual may lie, and its ``rows`` (see ``writes.rows_of``)."""
+    """The workspace buffers in which a residual may lie, and its ``rows`` (see ``row_types``)."""
 
     blocks: frozenset[int]
     rows: Type | None
@@ -20,10 +19,15 @@ class Placement:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Why a write may not be where it is: that of ``writer``, in place. Where something is read
-    after it was overwritten, that is the ``victim``, and ``reader`` the operation that reads it
-    (None: a region yields it). ``entries`` are the loops around the writer, outermost first, that
-    brought the memory in, by position, with the numbers of the carries that did."""
+    """A write in place that is not safe.
+
+    why      the reason, for a message.
+    writer   the operation that writes.
+    victim   a value that is read after it was overwritten, if that is the reason.
+    reader   the operation that reads it; None if a region yields it.
+    entries  the loops around the writer, outermost first, whose carries brought the memory in: by
+             position, with the numbers of these carries.
+    """
 
     why: str
     writer: Op | None = None
@@ -33,26 +37,26 @@ class Conflict:
 
 
 def entries_of(
-    around: Iterable[tuple[Loop, Sequence[frozenset[int]]]], pieces: frozenset[int]
+    loops: Iterable[tuple[Loop, Sequence[frozenset[int]]]], pieces: frozenset[int]
 ) -> tuple[tuple[Value, tuple[int, ...]], ...]:
-    """The loops that brought ``pieces`` in, with the numbers of the carries that did."""
+    """Lists the loops whose carries brought ``pieces`` in, with the numbers of these carries."""
     found = []
-    for loop, begun in around:
-        numbers = tuple(number for number, lies in enumerate(begun) if lies & pieces)
+    for loop, inits in loops:
+        numbers = tuple(number for number, lies in enumerate(inits) if lies & pieces)
         if numbers:
             found.append((loop.position, numbers))
     return tuple(found)
 
 
 def in_step(a: Type | None, b: Type | None) -> bool:
-    """Whether the rows of two arrays that begin at one place lie at the same places."""
+    """True if equal rows of two arrays that begin at one place lie at the same places."""
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         return False
-    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore[index]
+    return a.is_static and b.is_static and a.dtype == b.dtype and a.dims[1:] == b.dims[1:]
 
 
 def common_rows(a: Type | None, b: Type | None, param: Value) -> Type | None:
-    """The rows of ``param``, whose array is one with the rows ``a`` or one with ``b``."""
+    """Joins the rows ``a`` and ``b`` of two arrays that ``param`` may be."""
     if a is None or b is None:
         return None
     return a if a == b else param.type

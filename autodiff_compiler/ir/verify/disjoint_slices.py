@@ -1,8 +1,8 @@
-"""Lanes of an array: parts side by side along an axis, none of which is in another's way.
+"""Disjoint slices of an array: parts side by side along an axis, which do not overlap.
 
-The proof (``memory_safety.py``) knows memory as pieces, and what lies in one piece is spoilt
-together. A lane gets a piece of its own, which everything else in the array's memory holds from
-then on: what is written to a lane spoils the array and all that may see it, but no lane beside it.
+The proof (``memory_safety.py``) knows memory as pieces: values in one piece are overwritten
+together. A slice gets a piece of its own, which is added to every other value in the array's
+memory. So a write to the slice overwrites the array and all its views, but no disjoint slice.
 """
 
 from __future__ import annotations
@@ -21,36 +21,42 @@ class AxisSlice:
     stop: int
 
     def is_beside(self, other: AxisSlice) -> bool:
-        """Whether the two surely have no position in common.
+        """True if the two surely have no position in common.
 
         >>> slice_ = AxisSlice(1, 0, 4)
         >>> slice_.is_beside(AxisSlice(1, 4, 6)), slice_.is_beside(AxisSlice(2, 4, 6))
         (True, False)
         """
-        apart = self.stop <= other.start or other.stop <= self.start
-        return self.axis == other.axis and apart
+        disjoint = self.stop <= other.start or other.stop <= self.start
+        return self.axis == other.axis and disjoint
 
 
 class DisjointSlices:
-    """Which pieces are those of lanes. Lanes are beside each other only if they were taken of one
-    value, and that was not defined anew in between."""
+    """The pieces of slices.
+
+    Two slices are known to be disjoint only if they were taken of one value, which was not
+    redefined in between.
+    """
 
     def __init__(self) -> None:
         self.divided: dict[int, frozenset[int]] = {}
         self.taken: dict[Value, dict[int, AxisSlice]] = {}
 
     def take(
-        self, array: Value, pieces: frozenset[int], lane: AxisSlice, own: int
+        self, array: Value, pieces: frozenset[int], slice_: AxisSlice, own: int
     ) -> tuple[frozenset[int], frozenset[int]]:
-        """The ``pieces`` of ``array`` that are divided by taking ``lane``, whose own piece is
-        ``own``; and the pieces that it lies in: with every lane that may meet it."""
+        """Takes a slice of ``array``, whose own piece is ``own``.
+
+        Returns the ``pieces`` of the array that the slice divides, and the pieces of the slice:
+        its own, and those of the slices that it may overlap.
+        """
         divides = pieces - self.divided.keys()
         others = self.taken.setdefault(array, {})
-        beside = {piece for piece, other in others.items() if lane.is_beside(other)}
+        beside = {piece for piece, other in others.items() if slice_.is_beside(other)}
         near = {piece for piece, of in self.divided.items() if of & divides or piece in pieces}
-        self.divided[own], others[own] = divides, lane
+        self.divided[own], others[own] = divides, slice_
         return divides, frozenset([own, *(near - beside)])
 
     def forget(self, array: Value) -> None:
-        """``array`` is defined anew."""
+        """Forgets the slices of ``array``, which is redefined."""
         self.taken.pop(array, None)

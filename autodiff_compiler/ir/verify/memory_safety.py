@@ -1,11 +1,11 @@
-"""The proof that nobody minds what is written over.
+"""Proves memory safety: no value is read after its memory was overwritten.
 
-It walks the program as it runs, and no value is read after the memory it may lie in was given to
-another result. It does not ask how the writes were chosen. Forward and backward work in the same
-lent blocks: ``residual_placements`` tells in which of them each residual lies, and backward is held
-to that. An array that is written tile by tile spoils one of its size tile by tile, or row by row,
-so that a loop may read there what it has not yet come to. So do lanes of such an array
-(``disjoint_slices.py``).
+The proof is an abstract interpretation. It runs the function with *pieces*, abstract memory
+locations, for values. It does not depend on how the writes were chosen. Forward and backward
+functions use the same workspace buffers: ``residual_placements`` lists the buffers that hold each
+residual, and the proof of the backward function starts from that. A write tile by tile, or row by
+row, overwrites an array of the same size in the same order, so a loop may read there the rows that
+it has not reached yet. The same holds for slices of such an array (``disjoint_slices.py``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from autodiff_compiler.ir.aliasing import destination_of, is_row, memory_effect, updates_in_place
+from autodiff_compiler.ir.aliasing import (
+    MemoryEffect,
+    destination_of,
+    is_row,
+    memory_effect,
+    updates_in_place,
+)
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.ir.verify.conflicts import (
@@ -27,66 +33,83 @@ from autodiff_compiler.ir.verify.conflicts import (
 )
 from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice, DisjointSlices
 
-#: What one iteration spoils the next may read, or the one after; and where arrays change places,
-#: it takes as many more until each has been in every place that it comes to.
+#: A write of one iteration may affect the next, or the one after that. If carries swap arrays, more
+#: iterations are run, until each array has been in every place that it reaches.
 ITERATIONS = 3
 NONE: frozenset[int] = frozenset()
-#: Views that are not stretched where their array is not.
+#: Views without repeated elements, if their array has none.
 SECTIONS = (
-    "index", "part", "filled", "flip", "transpose", "swap_last_axes", "reshape", "expand_dims",
+    "index",
+    "part",
+    "filled",
+    "flip",
+    "transpose",
+    "swap_last_axes",
+    "reshape",
+    "expand_dims",
     "squeeze",
-)  # fmt: skip
+)
 
 
 def check_memory_safety(
-    function: Function, refuse: Callable[[str], None], kept: Sequence[Placement] = ()
+    function: Function, refuse: Callable[[str], None], placements: Sequence[Placement] = ()
 ) -> None:
-    """Says why to ``refuse`` where a write into memory finds it not owned, still read, or returned
-    to a user. ``kept`` are the places of what the residuals of a backward half hold."""
+    """Calls ``refuse`` with a reason for each unsafe write.
+
+    A write is unsafe if the memory is not the function's own, is read later, or is returned to a
+    user. ``placements`` are those of the residuals of a backward function.
+    """
     if any(destination_of(op) is not None for op in function.body.walk()):
-        _MemoryInterpreter(function, lambda conflict: refuse(conflict.why), kept).check()
+        _MemoryInterpreter(function, lambda conflict: refuse(conflict.why), placements).check()
 
 
 def conflicts(function: Function) -> list[Conflict]:
-    """All that hinders the writes of ``function``, found in one run: a write into what is not its
-    own is taken for one into a copy, and so are two writes that one value is kept from."""
+    """Lists all conflicts of the writes of ``function``, found in one run.
+
+    After a conflict the run goes on as if the write were to a copy, or the value had been saved.
+    """
     found: dict[Conflict, None] = {}
     _MemoryInterpreter(function, lambda conflict: found.setdefault(conflict)).check()
     return list(found)
 
 
-#: What ``row_types`` says of functions that were found sound.
+#: The row types of functions that are known to be memory-safe.
 _ROWS: WeakKeyDictionary[Function, Mapping[Value, Type]] = WeakKeyDictionary()
 
 
-def is_memory_safe(function: Function, whole: Iterable[Value] = ()) -> bool:
-    """Whether nothing is read in ``function`` after it was overwritten, and all of ``whole`` are
-    arrays as an operation made them, and no views."""
+def is_memory_safe(function: Function, own_arrays: Iterable[Value] = ()) -> bool:
+    """True if no value of ``function`` is read after it was overwritten.
+
+    In addition, all of ``own_arrays`` must be arrays as an operation made them, and no views.
+    """
     against: list[Conflict] = []
     found = _MemoryInterpreter(function, against.append)
     found.check()
     if against:
         return False
     _ROWS[function] = found.rows
-    return all(found.rows.get(value) == value.type for value in whole)
+    return all(found.rows.get(value) == value.type for value in own_arrays)
 
 
 def residual_placements(forward: Function) -> tuple[Placement, ...]:
-    """Where in lent memory each residual of a forward half lies."""
+    """Lists the workspace buffers that hold each residual of a forward function."""
     packed = [op for op in forward.body.ops if forward.residuals in op.results]
     if not packed or packed[0].name != "make_tuple":
         return ()
     found = _MemoryInterpreter(forward)
     found.check()
-    return tuple(found.place(operand) for operand in packed[0].operands)
+    return tuple(found.placement(operand) for operand in packed[0].operands)
 
 
-def row_types(function: Function, kept: Sequence[Placement] = ()) -> Mapping[Value, Type]:
-    """For what is an array as an operation made it its type; for a lane of such an array the type
-    of that, in whose row k lies row k of the lane. Other views have none."""
-    if not kept and function in _ROWS:
+def row_types(function: Function, placements: Sequence[Placement] = ()) -> Mapping[Value, Type]:
+    """Maps arrays to the type whose rows theirs are.
+
+    An array as an operation made it has its own type. A slice of such an array has the type of
+    that array: row k of the slice lies in row k of the array. Other views have none.
+    """
+    if not placements and function in _ROWS:
         return _ROWS[function]
-    found = _MemoryInterpreter(function, kept=kept)
+    found = _MemoryInterpreter(function, placements=placements)
     found.check()
     return found.rows
 
@@ -95,71 +118,90 @@ def _tolerate(_: Conflict) -> None:
     """Refuses nothing."""
 
 
+#: A loop, and the pieces of its carries before the first iteration.
+LoopEntry = tuple[Loop, tuple[frozenset[int], ...]]
+
+
 class _MemoryInterpreter:
-    """Runs a function with pieces of memory for values: every loop for a few iterations, both
-    branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
-    values that lie where another result was put since."""
+    """The abstract interpreter: values are sets of pieces.
+
+    Every loop is run for a few iterations, and of an ``if`` both branches are run.
+
+    pieces_of           the pieces that a value may lie in now.
+    occupants           the values that ever lay in a piece and are not overwritten.
+    overwritten         the values whose memory holds another result now.
+    retired             the values removed from ``occupants``, in order, each with its piece. A
+                        chain of writes visits each value once.
+    first_overwrite     of an overwritten value: the first write, its pieces and its loops.
+    sections            sections of arrays that are no views, or of such sections.
+    rows                what ``row_types`` returns. A view without an entry may have repeated
+                        elements, and may be read-only.
+    strides             how far the index or position of a loop moves in an iteration.
+    tile_of             of a tile (or a row) its start, and its array.
+    partly_overwritten  the arrays that are overwritten tile by tile, with the start of the tile.
+    consumed_tiles      those of them whose tile of this iteration is overwritten.
+
+    block_pieces        the pieces of each workspace buffer: arrays in one buffer overlap.
+    blocks              the buffers of each piece.
+    returnable          the pieces of buffers that are lent once, and may be returned.
+    residual_pieces     by buffer, the piece of the residuals in it: a write to the buffer
+                        overwrites them.
+    caller_pieces       the pieces of the caller's memory.
+    """
 
     def __init__(
         self,
         function: Function,
         refuse: Callable[[Conflict], None] = _tolerate,
-        kept: Sequence[Placement] = (),
+        placements: Sequence[Placement] = (),
     ):
-        self.function, self.refuse, self.kept = function, refuse, kept
-        #: The operation that runs, and the loops around it with the pieces that they began with.
-        self.now: Op | None = None
-        self.around: tuple[tuple[Loop, tuple[frozenset[int], ...]], ...] = ()
-        #: What overwrote each value first, in which pieces, and the loops around that.
-        self.spoilt: dict[Value, tuple[Op, frozenset[int], tuple]] = {}
-        self.pieces, self.lanes = itertools.count(), DisjointSlices()
-        self.where: dict[Value, frozenset[int]] = {}
-        #: The values that ever lay in each piece, and are not stale: who to ask when it is written
-        #: to. Those that went are ``retired``, in order: a chain of writes asks each value once.
-        self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
-        self.retired, self.stale = list[tuple[int, Value]](), set[Value]()
-        #: Sections of arrays that are no views, or of such sections.
-        self.sections: set[Value] = set()
-        #: What ``row_types`` tells: a view, which has none, may be stretched, and read-only.
+        self.function, self.refuse, self.placements = function, refuse, placements
+        #: The operation that runs, and the loops around it.
+        self.op: Op | None = None
+        self.loops: tuple[LoopEntry, ...] = ()
+        self.numbers, self.slices = itertools.count(), DisjointSlices()
+        self.pieces_of: dict[Value, frozenset[int]] = {}
+        self.occupants: defaultdict[int, set[Value]] = defaultdict(set)
+        self.overwritten: set[Value] = set()
+        self.retired: list[tuple[int, Value]] = []
+        self.first_overwrite: dict[Value, tuple[Op, frozenset[int], tuple[LoopEntry, ...]]] = {}
+        self.sections: set[AnyOperand] = set()
         self.rows: dict[Value, Type] = {}
-        #: The piece of each block that is lent: arrays of one block are in one another's way.
-        self.lent: dict[int, frozenset[int]] = {}
-        self.blocks: defaultdict[int, set[int]] = defaultdict(set)  # by piece
-        #: The pieces of blocks that are lent once, and may be returned.
-        self.given: frozenset[int] = frozenset()
-        #: And the piece that what forward kept there lies in: spoilt by a write to the block.
-        self.held: dict[int, frozenset[int]] = {}
-        #: How far a loop goes at a time, by its index and position; of a tile (or a row) the start
-        #: and the array; where an array is overwritten tile by tile, at which start; and if its
-        #: tile there is already.
-        self.steps: dict[Value, int] = {}
-        self.tile_of: dict[Value, tuple[Value, Value]] = {}
-        self.partly: dict[Value, Value] = {}
-        self.spent: set[Value] = set()
+        self.strides: dict[Value, int] = {}
+        self.tile_of: dict[AnyOperand, tuple[Value, Value]] = {}
+        self.partly_overwritten: dict[Value, Value] = {}
+        self.consumed_tiles: set[Value] = set()
+        self.block_pieces: dict[int, frozenset[int]] = {}
+        self.blocks: defaultdict[int, set[int]] = defaultdict(set)
+        self.returnable: frozenset[int] = frozenset()
+        self.residual_pieces: dict[int, frozenset[int]] = {}
 
     def check(self) -> None:
+        """Runs the function, and refuses each conflict."""
         body = self.function.body
         for param in body.params:
             self.define(param, self.new())
-        self.foreign = self.all(body.params)
-        if self.kept:
-            for block in NONE.union(*(place.blocks for place in self.kept)):
+        self.caller_pieces = self.all(body.params)
+        if self.placements:
+            for block in NONE.union(*(each.blocks for each in self.placements)):
                 self.lend(block, self.new())
-                self.held[block] = self.new()
-            self.lies_too(body.params[0], NONE.union(*self.held.values()))
+                self.residual_pieces[block] = self.new()
+            self.lies_also_in(body.params[0], NONE.union(*self.residual_pieces.values()))
         self.region(body)
-        lent = NONE.union(*self.lent.values()) - self.given
+        lent = NONE.union(*self.block_pieces.values()) - self.returnable
         for value in body.yields:
             if value is not self.function.residuals and self.all([value]) & lent:
                 self.refuse(Conflict(f"{value} is returned in memory that is only lent"))
 
-    def place(self, residual: AnyOperand) -> Placement:
+    # ---- pieces
+
+    def placement(self, residual: AnyOperand) -> Placement:
         blocks = frozenset(self.blocks_of(self.all([residual])))
         return Placement(blocks, self.shared_rows([residual]))
 
     def lend(self, block: int, pieces: frozenset[int]) -> None:
-        """``block`` is in these pieces, and in those that it was in."""
-        self.lent[block] = pieces
+        """Puts ``block`` in these pieces, and in those that it was in."""
+        self.block_pieces[block] = pieces
         for piece in pieces:
             self.blocks[piece].add(block)
 
@@ -167,44 +209,46 @@ class _MemoryInterpreter:
         return set().union(*(self.blocks[piece] for piece in pieces if piece in self.blocks))
 
     def new(self) -> frozenset[int]:
-        return frozenset([next(self.pieces)])
+        return frozenset([next(self.numbers)])
 
     def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
-        found = [self.where[operand] for operand in operands if isinstance(operand, Value)]
+        found = [self.pieces_of[operand] for operand in operands if isinstance(operand, Value)]
         return found[0] if len(found) == 1 else NONE.union(*found)
 
-    def lies_too(self, value: Value, pieces: frozenset[int]) -> None:
-        self.where[value] |= pieces
+    def lies_also_in(self, value: Value, pieces: frozenset[int]) -> None:
+        self.pieces_of[value] |= pieces
         for piece in pieces:
-            self.tenants[piece].add(value)
+            self.occupants[piece].add(value)
 
     def define(self, value: Value, pieces: frozenset[int], rows: Type | None = None) -> None:
-        self.where[value] = pieces
+        self.pieces_of[value] = pieces
         for piece in pieces:
-            self.tenants[piece].add(value)
-        self.stale.discard(value)
-        self.partly.pop(value, None)
-        self.spoilt.pop(value, None)
+            self.occupants[piece].add(value)
+        self.overwritten.discard(value)
+        self.partly_overwritten.pop(value, None)
+        self.first_overwrite.pop(value, None)
         self.tile_of.pop(value, None)
-        self.spent.discard(value)
-        self.lanes.forget(value)
+        self.consumed_tiles.discard(value)
+        self.slices.forget(value)
         self.rows.pop(value, None)
         self.sections.discard(value)
         if rows is not None:
             self.rows[value] = rows
 
-    def lies_apart(self, value: AnyOperand) -> bool:
-        """Whether no two elements of an array are surely in one place: a view may be stretched."""
+    def has_distinct_elements(self, value: AnyOperand) -> bool:
+        """True if surely no two elements of an array share memory, as in a broadcast view."""
         return value in self.rows or value in self.sections
 
     def shared_rows(self, operands: Iterable[AnyOperand]) -> Type | None:
-        """The rows of all ``operands``, if they are the same."""
-        first, *others = map(self.rows.get, operands)  # type: ignore[arg-type]
-        return first if all(rows == first for rows in others) else None
+        """Returns the row type of all ``operands``, if they have the same."""
+        found = [self.rows.get(o) if isinstance(o, Value) else None for o in operands]
+        return found[0] if all(rows == found[0] for rows in found) else None
+
+    # ---- operations
 
     def region(self, region: Region) -> None:
         for op in region.ops:
-            self.now = op
+            self.op = op
             if op.name == "if":
                 self.read(op.operands)
                 self.branches(op)
@@ -213,87 +257,125 @@ class _MemoryInterpreter:
                 self.loop(Loop(op))
             else:
                 self.plain(op)
-        self.now = None
+        self.op = None
         self.read(region.yields)
 
     def plain(self, op: Op) -> None:
-        step = memory_effect(op)
-        target, start = step.target, step.start
-        # No two iterations take the same rows.
-        if isinstance(start, Value) and step.rows > self.steps.get(start, 0):
-            start = None
-        if isinstance(start, Value) and isinstance(op.operands[0], Value):
+        effect = memory_effect(op)
+        start = self.tile_start(effect)
+        if start is not None and isinstance(op.operands[0], Value):
             self.read_tile(op.operands[0], start)
         else:
-            self.read(step.reads)
-        pieces = self.all(step.shares)
-        if op.name == "filled" and not self.all(op.operands[:1]) <= pieces:
+            self.read(effect.reads)
+        if op.name == "filled" and not self.all(op.operands[:1]) <= self.all(effect.shares):
             why = f"{op.operands[0]} does not lie in {op.operands[1]}, which it is to fill"
             self.refuse(Conflict(why))
-        if target is not None and step.writes and not self.write(op, target):
-            return self.define(op.result, self.new(), op.result.type)
+        target = effect.target
+        if target is not None and effect.writes and not self.write(op, target):
+            self.define(op.result, self.new(), op.result.type)
+        elif op.name == "item" and self.placements and op.operands[0] is self.function.params[0]:
+            self.define_residual(op)
+        else:
+            self.define_results(op, effect)
+            self.define_tile(op, start)
+
+    def tile_start(self, effect: MemoryEffect) -> Value | None:
+        """Returns the start of the tile that an operation reads.
+
+        None if two iterations may read the same rows.
+        """
+        start = effect.start
+        if isinstance(start, Value) and effect.rows <= self.strides.get(start, 0):
+            return start
+        return None
+
+    def define_residual(self, op: Op) -> None:
+        """Defines a residual, an item of the first parameter of a backward function."""
+        placement = self.placements[op.attrs["key"]]
+        pieces = (self.residual_pieces[block] for block in placement.blocks)
+        self.define(op.result, self.caller_pieces.union(*pieces), placement.rows)
+
+    def define_results(self, op: Op, effect: MemoryEffect) -> None:
+        target, pieces = effect.target, self.all(effect.shares)
         rows: Type | None = None
         if target is not None or op.name == "filled":
             rows = self.shared_rows([op.operands[-1] if target is None else target])
-        if op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
-            place = self.kept[op.attrs["key"]]
-            held = (self.held[block] for block in place.blocks)
-            return self.define(op.result, self.foreign.union(*held), place.rows)
         for result in op.results:
-            if step.owns and not pieces and "callee" not in op.attrs:
+            if effect.owns and not pieces and "callee" not in op.attrs:
                 rows = result.type
-            elif op.name == "reshape" and self.shared_rows(step.shares) == op.types[0]:
+            elif op.name == "reshape" and self.shared_rows(effect.shares) == op.types[0]:
                 rows = result.type  # all of the array, in its order
-            self.define(result, pieces | self.new() if step.owns else pieces, rows)
-        if op.name in SECTIONS and op.viewed and self.lies_apart(op.viewed[0]):
+            self.define(result, pieces | self.new() if effect.owns else pieces, rows)
+        if op.name in SECTIONS and op.viewed and self.has_distinct_elements(op.viewed[0]):
             self.sections.update(op.results)
+
+    def define_tile(self, op: Op, start: Value | None) -> None:
+        """Notes that the result is a slice, a workspace buffer, or a tile."""
         if op.name == "lane":
-            self.lane(op)
+            self.slice(op)
         elif op.name == "lent":
-            pieces = self.lent.get(op.attrs["block"], self.where[op.result])
-            self.lend(op.attrs["block"], pieces)
-            self.define(op.result, pieces, op.result.type)
-            self.given |= pieces if op.attrs.get("given") else NONE
-        elif isinstance(start, Value):
-            self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
+            self.borrow(op)
+        elif start is not None:
+            self.tile_of[op.result] = start, op.value_operand(0)
         elif op.viewed and op.viewed[0] in self.tile_of:
             self.tile_of[op.result] = self.tile_of[op.viewed[0]]
 
-    def lane(self, op: Op) -> None:
-        """What lies in the memory of the array lies in the lane as well, from now on."""
-        array, own = op.operands[0], self.new()
-        assert isinstance(array, Value)
-        divided, lies = self.lanes.take(array, self.where[array], AxisSlice(**op.attrs), *own)
-        gone = {value for piece, value in self.retired if piece in divided}
-        for value in gone.union(*(self.tenants[piece] for piece in divided)):
-            if self.where[value] & divided:
-                self.lies_too(value, own)
+    def borrow(self, op: Op) -> None:
+        """Defines an array in a workspace buffer."""
+        block = op.attrs["block"]
+        pieces = self.block_pieces.get(block, self.pieces_of[op.result])
+        self.lend(block, pieces)
+        self.define(op.result, pieces, op.result.type)
+        if op.attrs.get("given"):
+            self.returnable |= pieces
 
-        def more(pieces: frozenset[int]) -> frozenset[int]:
+    def slice(self, op: Op) -> None:
+        """Gives a slice a piece of its own, and adds it to all that lies in the array's memory."""
+        array, own = op.value_operand(0), self.new()
+        slice_ = AxisSlice(**op.attrs)
+        divided, lies = self.slices.take(array, self.pieces_of[array], slice_, *own)
+        gone = {value for piece, value in self.retired if piece in divided}
+        for value in gone.union(*(self.occupants[piece] for piece in divided)):
+            if self.pieces_of[value] & divided:
+                self.lies_also_in(value, own)
+
+        def with_own(pieces: frozenset[int]) -> frozenset[int]:
             return pieces | own if pieces & divided else pieces
 
-        for block, lent in list(self.lent.items()):
-            self.lend(block, more(lent))
-        self.held = {block: more(pieces) for block, pieces in self.held.items()}
-        self.foreign, self.given = more(self.foreign), more(self.given)
+        for block, lent in list(self.block_pieces.items()):
+            self.lend(block, with_own(lent))
+        residuals = self.residual_pieces.items()
+        self.residual_pieces = {block: with_own(pieces) for block, pieces in residuals}
+        self.caller_pieces = with_own(self.caller_pieces)
+        self.returnable = with_own(self.returnable)
         self.define(op.result, lies, self.rows.get(array))
 
+    # ---- control flow
+
     def branches(self, op: Op) -> None:
-        """One of them runs, after which what any of them spoils is spoilt, and what they spoil in
-        different steps altogether."""
-        before = self.stale, self.partly, self.spent
-        stale, partly, spent = set(self.stale), dict(self.partly), set(self.spent)
+        """Runs both branches from one state, and joins their states.
+
+        A value is overwritten after the ``if`` if one branch overwrites it, or if the branches
+        overwrite it by different tiles.
+        """
+        before = set(self.overwritten), dict(self.partly_overwritten), set(self.consumed_tiles)
+        overwritten, partly, consumed = set(before[0]), dict(before[1]), set(before[2])
         for inner in op.regions:
-            self.stale, self.partly, self.spent = set(before[0]), dict(before[1]), set(before[2])
+            self.overwritten = set(before[0])
+            self.partly_overwritten = dict(before[1])
+            self.consumed_tiles = set(before[2])
             known = len(self.retired)
             self.region(inner)
-            while len(self.retired) > known:  # on the other way they are not stale
+            while len(self.retired) > known:  # they are not overwritten on the other path
                 piece, value = self.retired.pop()
-                self.tenants[piece].add(value)
-            stale |= self.stale
-            stale.update(v for v, at in self.partly.items() if partly.setdefault(v, at) is not at)
-            spent |= self.spent
-        self.stale, self.partly, self.spent = stale, partly, spent
+                self.occupants[piece].add(value)
+            overwritten |= self.overwritten
+            for value, start in self.partly_overwritten.items():
+                if partly.setdefault(value, start) is not start:
+                    overwritten.add(value)
+            consumed |= self.consumed_tiles
+        self.overwritten, self.partly_overwritten = overwritten, partly
+        self.consumed_tiles = consumed
         for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
             self.define(result, self.all(yields), self.shared_rows(yields))
 
@@ -303,17 +385,11 @@ class _MemoryInterpreter:
         rows = [self.shared_rows([init]) for init in loop.inits]
         for stacked in loop.stacked:
             self.define(stacked, frozenset())
-        done, moved, around = 0, set[int](), self.around
-        self.around = (*around, (loop, tuple(now)))
+        done, moved, outer = 0, set[int](), self.loops
+        self.loops = (*outer, (loop, tuple(now)))
         while done < ITERATIONS + len(moved):
             done += 1
-            for region in loop.op.regions:
-                params = loop.carry_params if region is loop.body else region.params
-                for param, pieces, of in zip(params, now, rows):
-                    self.define(param, pieces, of)
-                if region is loop.body:
-                    self.enter(loop)
-                self.region(region)
+            self.iteration(loop, now, rows)
             before, now = now, [self.all([value]) for value in loop.carry_yields]
             for place, pieces in enumerate(now):
                 if any(pieces & old for at, old in enumerate(before) if at != place):
@@ -322,86 +398,135 @@ class _MemoryInterpreter:
             after = [self.shared_rows([value]) for value in loop.carry_yields]
             rows = list(map(common_rows, rows, after, loop.carry_params))
             for stacked, item in zip(loop.stacked, loop.stack_yields):
-                self.lies_too(stacked, self.all([item]))
-        self.around = around
+                self.lies_also_in(stacked, self.all([item]))
+        self.loops = outer
         for result, pieces, of in zip(loop.carried, ever, rows):
             self.define(result, pieces, of)
         self.define(loop.count, frozenset())
-        counts = loop.position, loop.index
-        self.stale.update(value for value, at in self.partly.items() if at in counts)
+        counters = loop.position, loop.index
+        partly = self.partly_overwritten.items()
+        self.overwritten.update(value for value, start in partly if start in counters)
+
+    def iteration(
+        self, loop: Loop, carries: Sequence[frozenset[int]], rows: Sequence[Type | None]
+    ) -> None:
+        """Runs an iteration, with these pieces and rows of the carries."""
+        for region in loop.op.regions:
+            params = loop.carry_params if region is loop.body else region.params
+            for param, pieces, of in zip(params, carries, rows):
+                self.define(param, pieces, of)
+            if region is loop.body:
+                self.enter(loop)
+            self.region(region)
 
     def enter(self, loop: Loop) -> None:
+        """Defines the counters of a loop, and the items that it reads."""
         leads = loop.body.params[: 1 + loop.is_for]
         for lead in leads:
             self.define(lead, NONE)
-        self.steps[loop.position] = 1
+        self.strides[loop.position] = 1
         if loop.index is not None:
-            self.steps[loop.index] = loop.stride
-        counts = loop.position, loop.index
-        self.spent = {value for value in self.spent if self.partly[value] not in counts}
+            self.strides[loop.index] = loop.stride
+        counters = loop.position, loop.index
+        partly = self.partly_overwritten
+        self.consumed_tiles = {v for v in self.consumed_tiles if partly[v] not in counters}
         for param, source in zip(loop.read_params, loop.reads):
             if isinstance(source, Value) and isinstance(source.type, ArrayType):
                 self.read_tile(source, loop.position)
                 self.define(param, self.all([source]))
                 self.tile_of[param] = loop.position, source
-                if self.lies_apart(source):
+                if self.has_distinct_elements(source):
                     self.sections.add(param)
             else:
                 self.read([source])
                 self.define(param, self.all([source]))
 
+    # ---- reads and writes
+
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
-            if isinstance(operand, Value) and (operand in self.stale or operand in self.partly):
+            if not isinstance(operand, Value):
+                continue
+            if operand in self.overwritten or operand in self.partly_overwritten:
                 self.misread(operand, f"{operand} is read after it was overwritten")
 
     def read_tile(self, array: Value, start: Value) -> None:
-        late = self.partly.get(array, start) is not start
-        if late or array in self.stale or array in self.spent:
+        other_tile = self.partly_overwritten.get(array, start) is not start
+        if other_tile or array in self.overwritten or array in self.consumed_tiles:
             self.misread(array, f"a tile of {array} is read after it was overwritten")
 
     def misread(self, victim: Value, why: str) -> None:
-        """Refuses that ``victim`` is read, and takes it for saved where that is written to."""
-        known = self.spoilt.get(victim)
+        """Refuses that ``victim`` is read.
+
+        If the reader writes to it, the run goes on as if the victim had not been overwritten.
+        """
+        known = self.first_overwrite.get(victim)
         if known is None:
-            return self.refuse(Conflict(why, None, victim, self.now))
-        writer, pieces, around = known
-        self.refuse(Conflict(why, writer, victim, self.now, entries_of(around, pieces)))
-        if self.now is not None and destination_of(self.now) is victim:
-            self.stale, self.spent = self.stale - {victim}, self.spent - {victim}
-            self.lies_too(victim, self.where[victim])
-            self.partly.pop(victim, None)
-            self.spoilt.pop(victim, None)
+            return self.refuse(Conflict(why, None, victim, self.op))
+        writer, pieces, loops = known
+        self.refuse(Conflict(why, writer, victim, self.op, entries_of(loops, pieces)))
+        if self.op is not None and destination_of(self.op) is victim:
+            self.overwritten = self.overwritten - {victim}
+            self.consumed_tiles = self.consumed_tiles - {victim}
+            self.lies_also_in(victim, self.pieces_of[victim])
+            self.partly_overwritten.pop(victim, None)
+            self.first_overwrite.pop(victim, None)
 
     def write(self, op: Op, target: Value) -> bool:
-        """Spoils what lies where ``op`` writes; False where it may not write there."""
-        pieces = self.where[target]
-        why = ""
-        if pieces & self.foreign:
-            why = f"{op.result} is written over {target}, which is the caller's"
-        elif target not in self.rows and (updates_in_place(op) or target not in self.sections):
-            why = f"{target}, which is written to, may be a view"
-        elif target.type != op.result.type:
-            why = f"{op.result} does not fit over {target}"
+        """Overwrites all that lies in the memory of ``target``; False if ``op`` may not write."""
+        pieces = self.pieces_of[target]
+        why = self.objection(op, target)
         if why:
-            self.refuse(Conflict(why, op, entries=entries_of(self.around, pieces)))
+            self.refuse(Conflict(why, op, entries=entries_of(self.loops, pieces)))
             return False
-        tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
-        start, array = tile if tile and self.steps.get(tile[0]) else (None, target)  # type: ignore[arg-type]
-        pieces = pieces.union(*(self.held.get(block, NONE) for block in self.blocks_of(pieces)))
+        start, array = self.written_tile(op, target)
+        blocks = self.blocks_of(pieces)
+        pieces = pieces.union(*(self.residual_pieces.get(block, NONE) for block in blocks))
         rows = self.shared_rows([array])
-        met: set[Value] = set().union(*(self.tenants[piece] for piece in pieces))
+        met: set[Value] = set().union(*(self.occupants[piece] for piece in pieces))
         for value in met:
-            if common := self.where[value] & pieces:
-                self.spoilt.setdefault(value, (op, common, self.around))
-                # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = isinstance(start, Value) and in_step(rows, self.rows.get(value))
-                if fits and self.partly.setdefault(value, start) is start:  # type: ignore[arg-type]
-                    self.spent.add(value)
-                else:
-                    self.stale.add(value)
-            if value in self.stale or not common:
-                for piece in [piece for piece in pieces if value in self.tenants[piece]]:
-                    self.tenants[piece].discard(value)
+            common = self.pieces_of[value] & pieces
+            if common:
+                self.first_overwrite.setdefault(value, (op, common, self.loops))
+                self.overwrite(value, start, rows)
+            if value in self.overwritten or not common:
+                for piece in [piece for piece in pieces if value in self.occupants[piece]]:
+                    self.occupants[piece].discard(value)
                     self.retired.append((piece, value))
         return True
+
+    def objection(self, op: Op, target: Value) -> str:
+        """Returns why ``op`` may not write to ``target``; empty if it may."""
+        if self.pieces_of[target] & self.caller_pieces:
+            return f"{op.result} is written over {target}, which is the caller's"
+        if target not in self.rows and (updates_in_place(op) or target not in self.sections):
+            return f"{target}, which is written to, may be a view"
+        if target.type != op.result.type:
+            return f"{op.result} does not fit over {target}"
+        return ""
+
+    def written_tile(self, op: Op, target: Value) -> tuple[Value | None, Value]:
+        """Returns the start of the tile that ``op`` writes, and its array.
+
+        The start is None if ``op`` writes all of ``target``.
+        """
+        start: AnyOperand
+        if is_row(op):
+            start, array = op.operands[-1], target
+        else:
+            start, array = self.tile_of.get(target, (None, target))
+        if isinstance(start, Value) and self.strides.get(start):
+            return start, array
+        return None, target
+
+    def overwrite(self, value: Value, start: Value | None, rows: Type | None) -> None:
+        """Marks ``value`` as overwritten, or its tile that begins at ``start``.
+
+        Tiles that begin at one place overlap only each other in arrays with the same ``rows``.
+        """
+        if start is None or not in_step(rows, self.rows.get(value)):
+            self.overwritten.add(value)
+        elif self.partly_overwritten.setdefault(value, start) is start:
+            self.consumed_tiles.add(value)
+        else:
+            self.overwritten.add(value)

@@ -1,9 +1,9 @@
-"""What a legal function is. A function that is none is our own fault: ``InternalError``.
+"""The verifier of functions. An illegal function is a bug of the compiler: ``InternalError``.
 
-The law is one for every form of IR; a form only says which operators may stand in it (``FORMS``).
-Checked: each value is defined once, before its uses and where they can see it; every operation is
-typed as its record says; the ports of branches, loops and calls fit; every operation has a place
-in the source.
+All stages have the same laws; they differ in the operators that they allow (``FORMS``). Checked:
+each value is defined once, before its uses and in their scope; operator definitions confirm the
+types of operations; the ports of branches, loops and calls fit; every operation has a place in the
+source.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from autodiff_compiler.span import NOWHERE
 
 @dataclass(frozen=True)
 class StageRules:
-    """The operators that may no longer, or may not yet, stand in a function."""
+    """The operators that a function of a stage may no longer, or not yet, contain."""
 
     without_names: tuple[str, ...] = ()
     without_kinds: tuple[str, ...] = ()
 
 
-#: What stands for a function made of another one, as long as that is not made.
+#: Operators that are replaced by calls of derived functions.
 DERIVED = ("grad", "jvp", "vmap")
 
 FORMS = {
@@ -38,17 +38,17 @@ FORMS = {
 }
 
 
-def verify(function: Function, stage: str, kept: Sequence[Placement] = ()) -> None:
-    """Raises InternalError where ``function``, or one that it calls, breaks a law.
+def verify(function: Function, stage: str, placements: Sequence[Placement] = ()) -> None:
+    """Raises InternalError if ``function``, or one that it calls, breaks a law.
 
-    ``stage`` begins with a name in ``FORMS``; what follows a colon (``"typed: dce"``) is the stage
-    or the pass that the message names.
-    ``kept`` are the places in lent memory of what the residuals of a backward half hold.
+    ``stage`` begins with a name in ``FORMS``. After a colon (``"typed: dce"``) follows the stage or
+    pass that the message names. ``placements`` are the places in workspace buffers of the residuals
+    of a backward function.
     """
     rules = FORMS[stage.partition(":")[0]]
     for each in function.callees():
         _Verifier(each, stage, rules).check()
-    _Verifier(function, stage, rules).check(kept)
+    _Verifier(function, stage, rules).check(placements)
 
 
 class _Verifier:
@@ -58,9 +58,9 @@ class _Verifier:
         self.defined: set[Value] = set()
         self.visible: set[Value] = set()
 
-    def check(self, kept: Sequence[Placement] = ()) -> None:
+    def check(self, placements: Sequence[Placement] = ()) -> None:
         self.region(self.function.body)
-        check_memory_safety(self.function, lambda law: self.demand(False, law), kept)
+        check_memory_safety(self.function, lambda law: self.demand(False, law), placements)
 
     def demand(self, holds: bool, law: str) -> None:
         if not holds:
@@ -192,7 +192,7 @@ class _Verifier:
         self.holds("parameter", [param.type for param in callee.params], op.operands)
         returns = [type_of(value) for value in callee.returns]
         if callee.order and len(returns) == len(op.results):
-            # Calculus knows more than inference: a gradient has its primal's type.
+            # A gradient has its primal's type, which may be more exact than the inferred one.
             self.holds("result", returns, op.results)
         else:
             self.equal("results", [result.type for result in op.results], returns)
