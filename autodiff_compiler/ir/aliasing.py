@@ -1,10 +1,10 @@
-"""In whose memory a value may lie, and which operations write to memory that is there.
+"""Alias analysis: the memory in which values may lie, and the operations that write to it.
 
-A *cell* is a piece of memory, known by the value that brought it into being: a parameter, an
-operation that computes, or one of the work arrays that a caller lends. ``alias_sets`` says of every
-value in which cells it may lie, and says too many rather than too few: a view lies where its
-operand does, a container where any of its parts do, the result of a call anywhere in reach.
-What may be written over is proved in ``verify/memory_safety.py``.
+An abstract memory location is named by the value that allocates it: a parameter, a result of an
+operation that computes, or a workspace array of the caller. The *alias set* of a value holds the
+locations in which it may lie, rather too many than too few. A view has those of its operand, a
+container those of its parts, the result of a call those of all operands. Memory safety is proved in
+``verify/memory_safety.py``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ NONE: AliasSet = frozenset()
 
 
 def destination_of(op: Op) -> Value | None:
-    """The value in whose memory ``op`` puts its result: the last operand of an ``into``, the first
-    of what changes an array in place."""
+    """Returns the value in whose memory ``op`` puts its result, None if it allocates.
+
+    It is the last operand of an ``into``, and the first of an update in place.
+    """
     if op.name == "into":
         target = op.operands[-1]
     else:
@@ -31,24 +33,23 @@ def destination_of(op: Op) -> Value | None:
 
 
 def updates_in_place(op: Op) -> bool:
-    """Whether ``op`` changes a part of an array where it stands."""
+    """True if ``op`` changes a part of an array in place."""
     return bool(op.attrs.get("in_place")) and isinstance(type_of(op.operands[0]), ArrayType)
 
 
 def alias_sets(
     body: Region, known: Mapping[Value, AliasSet] | None = None
 ) -> dict[Value, AliasSet]:
-    """The cells in which each value defined in ``body``, or around it, may lie; ``known`` are those
-    of some results."""
+    """Maps each value in ``body`` to its alias set; ``known`` are those of some results."""
     found: dict[Value, AliasSet] = {}
     size = -1
-    while size != sum(map(len, found.values())):  # loops carry memory round: until nothing is new
+    while size != sum(map(len, found.values())):  # a fixed point, because loops carry memory
         size = sum(map(len, found.values()))
-        _Cells(found, known or {}).region(body, [])
+        _AliasAnalysis(found, known or {}).region(body, [])
     return found
 
 
-class _Cells:
+class _AliasAnalysis:
     def __init__(self, found: dict[Value, AliasSet], known: Mapping[Value, AliasSet]):
         self.found, self.known = found, known
 
@@ -81,12 +82,12 @@ class _Cells:
 
     def loop(self, loop: Loop) -> None:
         tests = (None,) * loop.carries if loop.condition is None else loop.condition.params
-        rows = zip(loop.carry_params, loop.inits, loop.carry_yields, loop.carried, tests)
-        for param, init, after, result, test in rows:
-            lies = self.all((init, after))
+        carries = zip(loop.carry_params, loop.inits, loop.carry_yields, loop.carried, tests)
+        for param, init, after, result, test in carries:
+            aliases = self.all((init, after))
             for value in (param, result, test):
                 if value is not None:
-                    self.add(value, lies)
+                    self.add(value, aliases)
         for param, source in zip(loop.read_params, loop.reads):
             self.add(param, self.of(source))
         ports = [
@@ -100,17 +101,19 @@ class _Cells:
             self.add(result, self.of(item))
 
     def plain(self, op: Op) -> None:
-        step = memory_effect(op)
-        shared = self.all(step.shares)
+        effect = memory_effect(op)
+        shared = self.all(effect.shares)
         for result in op.results:
-            lies = shared | {result} if step.owns else shared
-            self.add(result, self.known.get(result, lies))
+            aliases = shared | {result} if effect.owns else shared
+            self.add(result, self.known.get(result, aliases))
 
 
 def _shares(op: Op, target: Value | None) -> list[AnyOperand]:
-    """The operands of a plain operation in whose memory a result may lie. What computes arrays
-    or numbers of arrays, numbers and shapes has no result in their memory but where its record
-    says so (``views``): a shape holds no array."""
+    """Lists the operands of a plain operation in whose memory a result may lie.
+
+    An operation that computes arrays or numbers of arrays, numbers and shapes allocates its
+    results, unless its definition has ``views``.
+    """
     if target is not None:
         return [target]
     if viewed := op.viewed:
@@ -122,25 +125,25 @@ def _shares(op: Op, target: Value | None) -> list[AnyOperand]:
 
 
 def _holds_no_array(type_: Type) -> bool:
-    """Whether it is that of a number, or of a shape or another tuple of numbers."""
+    """True if the type is that of a number, a shape or another tuple of numbers."""
     if isinstance(type_, TupleType):
         return all(map(_holds_no_array, type_.items))
     return isinstance(type_, ScalarType) or type_ == SHAPE
 
 
 def is_row(op: Op) -> bool:
-    """Whether ``op`` takes, or sets, one row of an array, of a number that is known at run time."""
+    """True if ``op`` reads or sets one row of an array, whose number is known at run time."""
     operands = {"index": 2, "set_item": 3}.get(op.name)
     return len(op.operands) == operands and op.attrs["index"] == (("op", 0),)
 
 
 class MemoryEffect(NamedTuple):
-    """What a plain operation has to do with memory.
+    """The reads and writes of memory of a plain operation.
 
-    reads    what is read: not what is written to, or was in part.
-    target   the value that is written over; ``writes`` tells whether that spoils anything.
-    shares   in whose memory the results may lie; ``owns`` if they have new memory, too.
-    start    where the row or tile begins that is taken, of ``rows`` rows.
+    reads    the operands that are read, without the destination.
+    target   the value in whose memory the result is put; ``writes`` is True if that overwrites.
+    shares   the operands in whose memory the results may lie; ``owns`` if they allocate, too.
+    start    the place of the row or tile that is read, of ``rows`` rows.
     """
 
     reads: Sequence[AnyOperand]
@@ -152,17 +155,17 @@ class MemoryEffect(NamedTuple):
     rows: int
 
 
-#: Loops bring an operation by again, and so does whoever asks next.
-_STEPS: WeakKeyDictionary[Op, MemoryEffect] = WeakKeyDictionary()
+#: The effects so far: fixed points, and several analyses, ask for one operation again and again.
+_EFFECTS: WeakKeyDictionary[Op, MemoryEffect] = WeakKeyDictionary()
 
 
 def memory_effect(op: Op) -> MemoryEffect:
-    """What ``op`` has to do with memory, found out once."""
-    step = _STEPS.get(op)
-    if step is None:
+    """Returns the memory effect of ``op``, computed once."""
+    effect = _EFFECTS.get(op)
+    if effect is None:
         target = destination_of(op)
         takes = op.name == "part" or op.name == "index" and is_row(op)
-        step = _STEPS[op] = MemoryEffect(
+        effect = _EFFECTS[op] = MemoryEffect(
             reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
             target=target,
             writes=target is not None and (len(op.operands) > 1 or updates_in_place(op)),
@@ -171,4 +174,4 @@ def memory_effect(op: Op) -> MemoryEffect:
             start=op.operands[-1] if takes else None,
             rows=op.attrs.get("rows", 1),
         )
-    return step
+    return effect

@@ -1,7 +1,7 @@
-"""``Builder``: the only way to make an ``Op``. It asks the record for the result's type at birth.
+"""``Builder`` makes operations, with the result types that their operator definitions infer.
 
-While a builder is active (``with builder:``), arithmetic on values and calls of records add their
-operations to it; rules and library code are written in plain expressions for that reason.
+While a builder is active (``with builder:``), arithmetic on values and calls of operators add
+operations to it. So rules and library code are plain expressions.
 """
 
 from __future__ import annotations
@@ -41,29 +41,31 @@ LABEL_LIMIT = 24
 
 
 class Unreached(Exception):
-    """What follows in this block is never run: the text has raised."""
+    """The signal that the rest of a block is never run, because an operation raises."""
 
 
 class Builder:
     """Collects operations, block by block.
 
-    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value, ``inside`` calls a
-    function inside the text being compiled, and ``known`` gives the array that a foreign constant
-    stands for, None for other values; the front end gives them.
+    The front end passes three functions:
+
+    lift         turns a foreign constant (a tensor, an ndarray) into a value.
+    call_inside  calls a function in the code that is being compiled.
+    known_array  returns the array of a lifted constant, None for other values.
     """
 
     def __init__(
         self,
         lift: Callable[[Any], Value] | None = None,
-        inside: Callable[..., Any] | None = None,
-        known: Callable[[Value], Any] = lambda value: None,
+        call_inside: Callable[..., Any] | None = None,
+        known_array: Callable[[Value], Any] = lambda value: None,
     ):
-        self.inside = inside
+        self.call_inside = call_inside
         self.blocks: list[list[Op]] = [[]]
         self.span: Span = NOWHERE
         self.role = "primal"
-        self._lift, self.known = lift, known
-        #: Looks at each operation that is added.
+        self._lift, self.known_array = lift, known_array
+        #: Is called with each operation that is added.
         self.watch: Callable[[Op], None] | None = None
         self._producers: dict[Value, Op] = {}
 
@@ -75,12 +77,12 @@ class Builder:
         BUILDING.stack.pop()
 
     def at(self, span: Span, role: str | None = None) -> _At:
-        """Gives the operations that are built inside this place, without its aside, and role."""
+        """Opens a block whose operations have this span, without its aside, and this role."""
         return _At(self, replace(span, aside="") if span.aside else span, role or self.role)
 
     @contextmanager
-    def saying(self, aside: str) -> Iterator[None]:
-        """Operations born inside say this behind their line."""
+    def with_aside(self, aside: str) -> Iterator[None]:
+        """Opens a block whose operations print this text after their line."""
         before = self.span
         if before != NOWHERE:
             self.span = replace(before, aside=aside)
@@ -91,8 +93,10 @@ class Builder:
 
     @contextmanager
     def block(self, ops: list[Op] | None = None) -> Iterator[list[Op]]:
-        """Collects the operations born inside in a list of their own (or in ``ops``). If it is left
-        because one of them raises, they belong to the block around."""
+        """Opens a block whose operations are collected in a list of its own, or in ``ops``.
+
+        If one of them surely raises (``Unreached``), they are added to the outer block.
+        """
         ops = [] if ops is None else ops
         self.blocks.append(ops)
         try:
@@ -108,11 +112,11 @@ class Builder:
         return self.blocks[-1]
 
     def producer(self, operand: Any) -> Op | None:
-        """The operation that made a value here, or None for parameters and literals."""
+        """Returns the operation that defines a value here; None for parameters and literals."""
         return self._producers.get(operand) if isinstance(operand, Value) else None
 
     def operand(self, thing: Any) -> AnyOperand:
-        """A value or literal from whatever stands as an operand."""
+        """Converts any operand to a value or literal."""
         if isinstance(thing, Value):
             return thing
         if thing is None or isinstance(thing, (bool, int, float, complex, str)):
@@ -122,21 +126,26 @@ class Builder:
         return self._lift(thing)
 
     def apply(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Adds ``opdef`` to the block; returns its result (a tuple where there are several).
+        """Adds an operation to the block; returns its result, or a tuple of several.
 
-        An operator on literals alone is computed now (a container of literals stays a value).
+        An operator on literals alone is evaluated at once. A container of literals stays a value.
         """
         if PROMOTION.numpy and any(isinstance(operand, np.generic) for operand in operands):
-            operands = self._weighed(opdef, operands, attrs)
+            operands = self._without_numpy_scalars(opdef, operands, attrs)
         given = tuple(self.operand(operand) for operand in operands)
         known = not any(isinstance(operand, Value) for operand in given)
         if given and known and opdef.kind != "container":
             return opdef.evaluate(*given, **attrs)
         return self.make(opdef, given, attrs)
 
-    def _weighed(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> list:
-        """NumPy's scalars as plain numbers where these promote alike, else as constants that keep
-        their dtype: a Python number adapts to arrays, and ``np.float64(2)`` does not."""
+    def _without_numpy_scalars(
+        self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> list:
+        """Replaces NumPy's scalars by Python numbers, or by constants of their dtype.
+
+        By numbers only if these promote alike: a Python number adapts to the dtype of arrays, and
+        ``np.float64(2)`` does not.
+        """
         scalars = [isinstance(operand, np.generic) for operand in operands]
         given: list[Any] = [
             o if scalar else self.operand(o) for o, scalar in zip(operands, scalars)
@@ -154,17 +163,17 @@ class Builder:
         ]
 
     def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
-        """As ``apply``, for operands that are values or literals, and with no computing now."""
+        """Adds an operation on values and literals; it is not evaluated, even on literals alone."""
         given = tuple(given)
         if opdef.rounds(tuple(map(type_of, given))):
-            return self._in_single(opdef, given, attrs)
+            return self._in_float32(opdef, given, attrs)
         if opdef.promote is not None:
             wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
             given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
         try:
             types = opdef.result_type(tuple(type_of(operand) for operand in given), attrs)
         except CompileError as error:
-            raise self.placed(error) from None
+            raise self.with_span(error) from None
         folded = self._project(opdef, given, attrs)
         if folded is not None:
             return folded
@@ -175,8 +184,8 @@ class Builder:
         self.add(Op(opdef, given, dict(attrs), results, self.span, self.role))
         return results if several else results[0]
 
-    def _in_single(self, opdef: OpDef, given: tuple, attrs: Mapping[str, Any]) -> Any:
-        """bfloat16 is computed with in float32, and the results are rounded."""
+    def _in_float32(self, opdef: OpDef, given: tuple, attrs: Mapping[str, Any]) -> Any:
+        """Adds an operation on bfloat16: it computes in float32, and its results are rounded."""
         types = tuple(map(type_of, given))
         wide = (
             self._cast(o, "float32" if getattr(t, "dtype", None) == "bfloat16" else None)
@@ -201,8 +210,8 @@ class Builder:
             self._producers[result] = op
         return op
 
-    def placed(self, error: CompileError) -> CompileError:
-        """``error`` with the present span on every problem that has none."""
+    def with_span(self, error: CompileError) -> CompileError:
+        """Adds the current span to every problem of ``error`` that has none."""
         span = None if self.span is NOWHERE else self.span
         return error.holding([p if p.span else replace(p, span=span) for p in error.problems])
 
@@ -212,7 +221,7 @@ class Builder:
         return OPERATORS["cast"](operand, dtype=dtype)
 
     def _project(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
-        """``item`` of a container made here is the very operand it was made of."""
+        """Returns the operand that an ``item`` of a container made here is; else None."""
         maker = self.producer(operands[0]) if opdef.name == "item" else None
         if maker is None or maker.name not in ("make_tuple", "make_dict"):
             return None
@@ -222,12 +231,12 @@ class Builder:
     def branch(
         self, predicate: AnyOperand, then: Region, orelse: Region, names: Sequence[str] = ()
     ) -> tuple[Value, ...]:
-        """Adds an ``if`` from two finished regions with equally many yields."""
+        """Adds an ``if`` of two finished regions with the same number of yields."""
         results = []
         for position, (left, right) in enumerate(zip(then.yields, orelse.yields, strict=True)):
             joined = join(type_of(left), type_of(right))
             if joined is None:
-                raise self.placed(
+                raise self.with_span(
                     DTypeError(
                         "the branches give the same variable different types: "
                         f"{type_of(left)} and {type_of(right)}",
@@ -235,8 +244,8 @@ class Builder:
                     )
                 )
             results.append(Value(joined, names[position] if position < len(names) else ""))
-        op = Op(OPERATORS["if"], (predicate,), {}, tuple(results), self.span, self.role,
-                (then, orelse))  # fmt: skip
+        regions = (then, orelse)
+        op = Op(OPERATORS["if"], (predicate,), {}, tuple(results), self.span, self.role, regions)
         return self.add(op).results
 
     def loop(
@@ -270,8 +279,10 @@ class Builder:
     def call(
         self, callee: Function, operands: Sequence[AnyOperand], recompute: bool = False
     ) -> tuple[Value, ...]:
-        """Adds a call; one result per value that ``callee`` returns. With ``recompute`` its
-        backward computes again what it reads of its forward."""
+        """Adds a call, with one result for each return of ``callee``.
+
+        With ``recompute`` the backward function rematerialises what it reads.
+        """
         results = tuple(
             Value(type_of(value), value.name if isinstance(value, Value) else "")
             for value in callee.returns
@@ -282,7 +293,7 @@ class Builder:
 
 
 class _At:
-    """A builder at another place. Every expression is evaluated in one, so it is a plain class."""
+    """The block of ``Builder.at``. A plain class, because each expression is evaluated in one."""
 
     __slots__ = ("builder", "there", "before")
 
@@ -300,7 +311,7 @@ class _At:
 
 
 def _promote_alike(left: Sequence[Type], right: Sequence[Type]) -> bool:
-    """Whether NumPy computes with operands of these types in one dtype."""
+    """True if NumPy computes with operands of either types in the same dtype."""
     known = [t for t in (*left, *right) if not isinstance(t, ArrayType) or t.dtype]
     if len(known) < len(left) + len(right):
         return False
@@ -308,12 +319,12 @@ def _promote_alike(left: Sequence[Type], right: Sequence[Type]) -> bool:
 
 
 def current() -> Builder:
-    """The builder that arithmetic on values adds to."""
+    """Returns the builder to which arithmetic on values adds operations."""
     return BUILDING.stack[-1]
 
 
 def read_type(type_: Type) -> Type:
-    """What a ``read`` port of a list or an array delivers each iteration."""
+    """Returns the type of an item that a ``read`` port takes of a list or array."""
     if isinstance(type_, ListType):
         return type_.item
     if isinstance(type_, ArrayType):
@@ -322,7 +333,7 @@ def read_type(type_: Type) -> Type:
 
 
 def label(opdef: OpDef, operands: Sequence[AnyOperand]) -> str:
-    """The name of a result that nobody named: from the operator, never from a counter.
+    """Names a result without a user's name: after the operator, never by a counter.
 
     >>> from autodiff_compiler.operators import mul
     >>> from autodiff_compiler.ir.types import array

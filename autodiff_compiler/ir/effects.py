@@ -1,28 +1,30 @@
-"""Which operations do more than give results: random draws, prints, and calls of such; and which
-give none, because they raise."""
+"""Effects of operations: random draws, prints, and exceptions, also those of called functions."""
 
 from __future__ import annotations
 
 from autodiff_compiler.ir.nodes import Op, Region
 
-#: What does nothing but raise.
+#: Operators whose only effect is to raise.
 RAISING = ("fail", "check", "demand")
 
 
 class Effects:
-    """Answers ``has(op)``; what it finds out about a region is noted there, as regions never
-    change. What a text does ``again`` raises nothing new, but a rule in it is asked again."""
+    """The test for effects, ``has(op)``; answers are stored on the regions, which never change.
+
+    ``again`` is for operations that run a second time: exceptions do not count, because the first
+    run raised them. But the effects of custom rules count.
+    """
 
     def __init__(self, again: bool = False) -> None:
         self.again = again
         self._noted = "_effects_again" if again else "_effects"
 
     def has(self, op: Op) -> bool:
-        """Whether running ``op`` twice, or never, is not the same as once."""
+        """True if running ``op`` twice, or never, differs from running it once."""
         return self._itself(op) or any([self.inside(region) for region in op.regions])
 
     def inside(self, region: Region) -> bool:
-        """Whether any operation of ``region`` has an effect."""
+        """True if any operation of ``region`` has an effect."""
         found = vars(region).get(self._noted)
         if found is None:
             found = vars(region)[self._noted] = any(map(self.has, region.ops))
@@ -38,7 +40,7 @@ class Effects:
 
 
 def ends(op: Op) -> bool:
-    """Whether nothing follows ``op``: it raises, on every way."""
+    """True if ``op`` raises on every path, so that nothing after it runs."""
     if op.name == "fail":
         return True
     regions = (op.attrs["callee"].body,) if "callee" in op.attrs else op.regions
@@ -47,5 +49,5 @@ def ends(op: Op) -> bool:
 
 
 def end_of(region: Region) -> int | None:
-    """After how many of its operations a region raises, if it does on every way."""
+    """Counts the operations of a region up to the one that raises on every path; else None."""
     return next((place + 1 for place, op in enumerate(region.ops) if ends(op)), None)

@@ -1,4 +1,4 @@
-"""``fingerprint``: a number for what a function says, which is another where anything else is said.
+"""``fingerprint``: a digest of functions, which differs if the functions differ in anything.
 
     >>> from autodiff_compiler.ir.parser import parse_function
     >>> text = "func @f(%x: f32[2]) -> (f32[2]) {{\\n  %y: f32[2] = {} %x\\n  return %y\\n}}\\n"
@@ -6,14 +6,14 @@
     >>> fingerprint(sin) == fingerprint(again), fingerprint(sin) == fingerprint(cos)
     (True, False)
 
-Unlike the printed text, it takes in everything that the source may be made from: names, places in
-the user's file, and the user's lines. What holds anything that is not plain data has no digest.
+Unlike the printed text, it covers everything from which source is generated: names, places in the
+user's file, and the user's lines. A function that holds anything but plain data has no digest.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 
 def fingerprint(*things: Any) -> str | None:
-    """The digest of functions and plain data, as hexadecimal digits; None where there is none."""
+    """Digests functions and plain data, as hexadecimal digits; None for any other object."""
     made = hashlib.sha256()
     try:
         for piece in _Reader().pieces(things):
@@ -39,56 +39,82 @@ def fingerprint(*things: Any) -> str | None:
 
 
 class _Opaque(Exception):
-    """Something is known by its identity only."""
+    """The refusal of an object without a textual form."""
 
 
 class _Reader:
     def __init__(self) -> None:
-        #: Values and functions by the order in which they are met.
+        #: The numbers of values and functions, by identity, in the order of their first use.
         self.met: dict[int, int] = {}
 
     def pieces(self, thing: Any) -> Iterator[str]:
+        """Yields the text of ``thing``, piece by piece."""
         kind = type(thing)
         if kind in _PLAIN:
             yield f"{kind.__name__} {thing!r}"
-        elif kind in (tuple, list):
-            yield f"{kind.__name__} {len(thing)}"
-            for item in thing:
-                yield from self.pieces(item)
-        elif isinstance(thing, Mapping):
-            yield f"mapping {len(thing)}"
-            for key, item in thing.items():
-                yield from self.pieces(key)
-                yield from self.pieces(item)
-        elif kind in (Value, Function):
-            known = id(thing) in self.met
-            number = self.met.setdefault(id(thing), len(self.met))
-            yield f"{kind.__name__} {number}"
-            if not known:
-                yield from self.value(thing) if kind is Value else self.data(thing)
-        elif kind in (Op, Region, Span) or kind.__module__ == types.__name__:
+        elif kind in _READERS:
+            yield from _READERS[kind](self, thing)
+        elif kind.__module__ == types.__name__:
             yield from self.data(thing)
+        elif isinstance(thing, Mapping):
+            yield from self.mapping(thing)
         elif isinstance(thing, OpDef) and OPERATORS.get(thing.name) is thing:
             yield f"operator {thing.name}"
-        elif kind is frozenset and all(id(item) in self.met for item in thing):
-            yield from self.pieces(("set", *sorted([self.met[id(item)] for item in thing])))
-        elif kind is slice:
-            yield from self.pieces(("slice", thing.start, thing.stop, thing.step))
         elif isinstance(thing, np.dtype):
             yield f"dtype {thing.str}"
         else:
             raise _Opaque
 
+    def sequence(self, things: tuple | list) -> Iterator[str]:
+        yield f"{type(things).__name__} {len(things)}"
+        for item in things:
+            yield from self.pieces(item)
+
+    def mapping(self, things: Mapping) -> Iterator[str]:
+        yield f"mapping {len(things)}"
+        for key, item in things.items():
+            yield from self.pieces(key)
+            yield from self.pieces(item)
+
+    def numbered(self, thing: Value | Function) -> Iterator[str]:
+        """Yields the number of a value or function, and at its first use its contents."""
+        known = id(thing) in self.met
+        number = self.met.setdefault(id(thing), len(self.met))
+        yield f"{type(thing).__name__} {number}"
+        if not known:
+            yield from self.value(thing) if isinstance(thing, Value) else self.data(thing)
+
     def value(self, value: Value) -> Iterator[str]:
         yield from self.pieces((value.type, value.name, value.has_user_name))
 
+    def values(self, things: frozenset) -> Iterator[str]:
+        """Yields a set of values that were met before."""
+        if any(id(item) not in self.met for item in things):
+            raise _Opaque
+        yield from self.pieces(("set", *sorted([self.met[id(item)] for item in things])))
+
+    def slice(self, thing: slice) -> Iterator[str]:
+        yield from self.pieces(("slice", thing.start, thing.stop, thing.step))
+
     def data(self, thing: Any) -> Iterator[str]:
-        """The fields of a dataclass, one after the other."""
+        """Yields the fields of a dataclass, one after the other."""
         if not is_dataclass(thing):
             raise _Opaque
         yield type(thing).__name__
         for each in fields(thing):
             yield from self.pieces(getattr(thing, each.name))
 
+
+_READERS: dict[type, Callable[[_Reader, Any], Iterator[str]]] = {
+    tuple: _Reader.sequence,
+    list: _Reader.sequence,
+    Value: _Reader.numbered,
+    Function: _Reader.numbered,
+    Op: _Reader.data,
+    Region: _Reader.data,
+    Span: _Reader.data,
+    frozenset: _Reader.values,
+    slice: _Reader.slice,
+}
 
 __all__ = ["fingerprint"]

@@ -1,6 +1,6 @@
-"""What IR is made of: ``Value``, ``Op``, ``Region``, ``Function``. Nothing here is ever mutated.
+"""The nodes of the IR: ``Value``, ``Op``, ``Region``, ``Function``. They are immutable.
 
-An operation may hold regions (the branches of an ``if``, the body of a loop); a region sees the
+An operation may hold regions (the branches of an ``if``, the body of a loop). A region sees the
 values of the regions around it. A function sees only its parameters.
 """
 
@@ -26,10 +26,10 @@ def _binary(name: str, swapped: bool = False) -> Any:
 
 
 class Operand:
-    """The arithmetic that a ``Value`` and a ``Tensor`` share: each sign applies a record."""
+    """The arithmetic that a ``Value`` and a ``Tensor`` share: each sign applies an operator."""
 
     __slots__ = ()
-    #: Who applies an operator when worlds meet: the highest rank.
+    #: Of operands of different classes, the one of the highest rank applies the operator.
     apply_rank = 0
 
     __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
@@ -69,7 +69,7 @@ class Value(Operand):
 
     __slots__ = ("name", "type", "has_user_name")
     apply_rank = 2
-    #: Arrays and NumPy's scalars leave arithmetic with a value to it.
+    #: NumPy's arrays and scalars leave arithmetic with a value to the value.
     __array_ufunc__ = None
 
     def __init__(self, type_: Type, name: str = "", has_user_name: bool = False):
@@ -82,7 +82,7 @@ class Value(Operand):
         return f"%{self.name or '_'}: {self.type}"
 
     def __bool__(self) -> bool:
-        # Python would call it true; library code that asks must be told.
+        # Python would call it true, so library code that tests a value must fail.
         raise TypeError("the truth value of a tensor is known only when the function runs")
 
     def __iter__(self) -> Iterator[Any]:
@@ -94,7 +94,7 @@ class Value(Operand):
 
     @property
     def dtype_name(self) -> str | None:
-        """NumPy's name of the dtype, None where it is unknown or a Python number."""
+        """NumPy's name of the dtype; None if it is unknown, and for a Python number."""
         return self.type.dtype if isinstance(self.type, ArrayType) else None
 
 
@@ -102,7 +102,7 @@ AnyOperand: TypeAlias = Union[Value, Literal]  # noqa: UP007 (Value has no | of 
 
 
 def type_of(operand: AnyOperand) -> Type:
-    """The type of a value or of a literal."""
+    """Returns the type of a value or of a literal."""
     return operand.type if isinstance(operand, Value) else type_of_literal(operand)
 
 
@@ -133,7 +133,7 @@ class Region:
     yields: tuple[AnyOperand, ...]
 
     def walk(self) -> Iterator[Op]:
-        """Every operation, those of nested regions right after their owner."""
+        """Yields every operation, those of nested regions right after their owner."""
         open_ones = [iter(self.ops)]
         while open_ones:
             for op in open_ones[-1]:
@@ -171,12 +171,18 @@ class Op:
         role: str = "primal",
         regions: tuple[Region, ...] = (),
     ):
-        # Operations are what a compilation makes most: one write for all fields, and the name,
-        # which is read more than anything else, at hand.
+        # Most objects of a compilation are operations, so all fields are set in one write. The
+        # name is stored besides, because nothing is read more often.
         vars(self).update(
-            opdef=opdef, operands=operands, attrs=attrs, results=results, span=span, role=role,
-            regions=regions, name=opdef.name,
-        )  # fmt: skip
+            opdef=opdef,
+            operands=operands,
+            attrs=attrs,
+            results=results,
+            span=span,
+            role=role,
+            regions=regions,
+            name=opdef.name,
+        )
 
     @property
     def result(self) -> Value:
@@ -217,7 +223,7 @@ class Op:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions among the attributes: what is called, or gives the cotangents."""
+        """The functions among the attributes: callees, and custom rules."""
         return tuple([thing for thing in self.attrs.values() if isinstance(thing, Function)])
 
 
@@ -225,11 +231,11 @@ class Op:
 class Function:
     """A named region that sees nothing but its parameters.
 
-    name    the printed name of the primal (``net``), or of a half (``net_backward``).
-    title   what the user calls it: ``Net.construct``.
-    order   how many sweeps, of either kind, made it: 0 for the user's own text.
-    role    'primal', 'value' (that is wanted alone), 'forward', 'backward', 'gradient' (both halves
-            in one body) or 'tangent'.
+    name    the printed name: ``net``, ``net_backward``.
+    title   the user's name: ``Net.construct``.
+    order   the number of sweeps, of either kind, that made it: 0 for a source function.
+    role    'primal', 'value' (the primal alone is wanted), 'forward', 'backward', 'gradient'
+            (forward and backward in one body) or 'tangent'.
     safe_magnitude  values of a backward function that are neither tiny nor huge, as is known from
             the forward function, which computes them.
     """
@@ -252,7 +258,7 @@ class Function:
 
     @property
     def residuals(self) -> AnyOperand:
-        """What a forward half returns last: the tuple that its backward is given. Else None."""
+        """The last return of a forward function: the tuple for its backward function. Else None."""
         return self.returns[-1] if self.role == "forward" else None
 
     @cached_property
@@ -262,11 +268,11 @@ class Function:
 
     @cached_property
     def called(self) -> tuple[Function, ...]:
-        """The functions that its operations name: those that it calls, and rules."""
+        """The functions that its operations name: callees, and custom rules."""
         return tuple(dict.fromkeys([each for op in self.body.walk() for each in op.functions]))
 
     def callees(self) -> list[Function]:
-        """Every function reachable by calls and rules, callees before callers, each once."""
+        """Lists every function reachable by calls and rules once, callees before callers."""
         found: dict[int, Function] = {}
         active: set[int] = set()
 
@@ -287,11 +293,11 @@ class Loop:
 
     Ports: ``carry`` goes from iteration to iteration; ``read`` takes one item per iteration of a
     list or of an array's first axis; ``stack`` collects one item per iteration in a list. Items
-    are known by the iteration's ``position`` (0, 1, …), also where the loop runs in reverse.
-    ``until``, where there is one, is yielded last and ends the loop after its iteration.
+    are numbered by the iteration's ``position`` (0, 1, …), also if the loop runs in reverse.
+    ``until``, if there is one, is yielded last and ends the loop after its iteration.
     A ``for`` has also ``index``, the user's variable over ``range(start, stop, step)``.
     ``count`` is the number of iterations that ran. A ``for`` with the attribute ``checkpoint``,
-    ``("every", k)`` or ``("kept", s)``, keeps states for its backward, and not all that this reads.
+    ``("every", k)`` or ``("kept", s)``, saves some states for its backward loop, and no tapes.
     """
 
     op: Op
@@ -315,14 +321,19 @@ class Loop:
 
     @property
     def starts_at_zero(self) -> bool:
-        """Whether index and position are the same."""
-        return self.is_for and self.bounds[0] == 0 and self.bounds[2] == 1 and not isinstance(
-            self.bounds[0], Value) and not isinstance(self.bounds[2], Value)  # fmt: skip
+        """True if index and position are the same."""
+        if not self.is_for:
+            return False
+        start, _, step = self.bounds
+        known = not isinstance(start, Value) and not isinstance(step, Value)
+        return known and start == 0 and step == 1
 
     @property
     def stride(self) -> int:
-        """How far the index goes at a time, if that is known and it stays on one side of zero, so
-        that no two iterations mean the same row of an array; else 0."""
+        """The distance of two indices, if no two of them name the same row of an array; else 0.
+
+        Negative indices count from the end, so the range must stay on one side of zero.
+        """
         start, stop, step = self.bounds if self.is_for else (None, None, None)
         if type(step) is not int:
             return 0
@@ -409,12 +420,12 @@ class Loop:
         return bool(self.op.attrs.get("reverse", False))
 
 
-#: Up to where every float holds all whole numbers.
+#: All whole numbers up to this one are exact in every float dtype.
 WHOLE = 2**11
 
 
 def _beside_floats(operands: tuple[AnyOperand, ...]) -> tuple[AnyOperand, ...]:
-    """Whole numbers as floats, where all arrays are of floats."""
+    """Converts whole numbers to floats if all arrays are of floats."""
     arrays = [type_ for type_ in map(type_of, operands) if isinstance(type_, ArrayType)]
     if not arrays or any("float" not in (type_.dtype or "") for type_ in arrays):
         return operands
@@ -422,7 +433,7 @@ def _beside_floats(operands: tuple[AnyOperand, ...]) -> tuple[AnyOperand, ...]:
 
 
 def _frozen(thing: Any) -> Hashable:
-    """Equal for equal literals only: 1, 1.0 and True differ, as do 0.0 and -0.0."""
+    """Returns a key of a literal; those of 1, 1.0 and True differ, as do those of 0.0 and -0.0."""
     if isinstance(thing, (tuple, list)):
         return type(thing), tuple([_frozen(item) for item in thing])
     if isinstance(thing, dict):

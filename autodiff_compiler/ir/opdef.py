@@ -1,8 +1,8 @@
-"""The ``OpDef`` record: every fact about an operator has a field here, and no other home.
+"""``OpDef``, the definition of an operator: every fact about an operator is a field of it.
 
-Calling a record applies it. What that means depends on the operands: an IR ``Value`` adds an
-operation to the function being built, a ``Tensor`` computes at once. Both say so themselves, by a
-method ``__apply_operator__``, so this layer knows neither.
+A call of a definition applies the operator. The effect depends on the operands: an IR ``Value``
+adds an operation to the function being built, a ``Tensor`` computes at once. Both have a method
+``__apply_operator__`` for that, so this layer knows neither.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from autodiff_compiler.ir.types import (
     type_of_literal,
 )
 
-#: Operators that take bfloat16 as it is stored, besides those that hand on views.
+#: Operators that take bfloat16 without a conversion to float32, besides those that make views.
 _AS_STORED = ("cast", "copy", "shape_of", "dim", "size_of")
 
-#: Kinds of operators that hand values on, whatever those are.
+#: Kinds of operators that take values of any type.
 REGIONAL = ("container", "control", "effect")
 
 #: Operators that take complex numbers; filled by ``operators/elementwise/complex_parts.py``.
@@ -43,7 +43,7 @@ OPERATORS: dict[str, OpDef] = {}
 
 
 class _Building(threading.local):
-    """The builders at work in this thread; the last one receives what arithmetic adds."""
+    """The active builders of this thread; the last one receives the operations of arithmetic."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -53,7 +53,7 @@ BUILDING = _Building()
 
 
 class _Precision(threading.local):
-    """Whether float32 means float64 in this thread."""
+    """The precision of this thread: ``double`` is True if float32 means float64."""
 
     double = False
 
@@ -63,8 +63,10 @@ PRECISION = _Precision()
 
 @contextmanager
 def double_precision(on: bool = True) -> Iterator[None]:
-    """Inside, whatever a program says of float32 means float64: the dtypes that it names, the
-    constants that it holds. Differences of a function need the digits."""
+    """Opens a block in which float32 means float64, in the dtypes and constants of programs.
+
+    Finite differences need the digits.
+    """
     before, PRECISION.double = PRECISION.double, on
     try:
         yield
@@ -74,25 +76,25 @@ def double_precision(on: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """One operator.
+    """The definition of an operator.
 
     operands    their names, in order; a last one called ``*rest`` takes any number.
     numpy       the emission: an expression with ``{operand}`` and ``{attribute}`` (also
                 ``{0}``, ``{1}`` … by position), or several lines that assign to ``{out}``;
-                a callable ``(types, **attrs) -> text`` where the text depends on types.
+                a callable ``(types, **attrs) -> text`` if the text depends on types.
     result      ``(types, **attrs) -> Type`` or a tuple of them; raises ShapeError or DTypeError.
-    promote     ``(types, **attrs) -> dtypes``: what each operand is cast to first (None: left).
+    promote     ``(types, **attrs) -> dtypes`` to which operands are cast first (None: unchanged).
     adjoint     operand name -> rule. A rule takes ``ct`` and any of the operands, ``out`` and the
                 attributes by name, and returns the operand's cotangent (or None for zero).
-                An operand that is not listed has no derivative; an empty mapping on a record of
-                kind ``zero`` says that the derivative is zero everywhere.
-    tangent     operand name -> rule from ``dot`` (that operand's tangent) to the output's share.
+                An operand that is not listed has no derivative. Operators of kind ``zero`` have
+                an empty mapping: their derivative is zero everywhere.
+    tangent     operand name -> rule from ``dot`` (that operand's tangent) to its contribution to
+                the output's tangent.
     linear_in   the operands in which, taken together, the operator is linear: the tangent is the
                 operator itself on their tangents.
-                An operand without either gets its tangent by transposing its adjoint.
-    batch       how it takes a batch of operands, the examples along the first axis: a word or a
-                rule (``transforms/batching/operators.py``); empty where it is run for one after the
-                other.
+                Without either, an operand's contribution is the transpose of its adjoint.
+    batch       the batching rule for operands with examples along the first axis: a word or a
+                rule (``transforms/batching/operators.py``); if empty, examples run in a loop.
     decompose   a rule from operands and attributes that computes the same result by other
                 operators, or None. It replaces the operator in the last stage if the result is
                 large: then each of its operations can be given a destination.
@@ -101,12 +103,12 @@ class OpDef:
                 the last common subexpression elimination, which finds its operations elsewhere.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
-    label       how an unnamed result is called: ``"{x}_times_{y}"``.
+    label       the name of an unnamed result: ``"{x}_times_{y}"``.
     views       operands whose memory the result may share.
-    copies      a rule from types and attributes: whether it shares none of it after all.
-    writes      whether the result is the first operand with a part of it written, which may be
-                done where it stands: such a record takes the attribute ``in_place``.
-    effect      True where running it twice, or never, is not the same as once.
+    copies      a rule from types and attributes: True if the result shares none of it after all.
+    writes      True if the result is the first operand with a part of it written. That may be
+                done in place: the operator takes the attribute ``in_place``.
+    effect      True if running it twice, or never, differs from running it once.
     """
 
     name: str
@@ -134,7 +136,7 @@ class OpDef:
         OPERATORS[self.name] = self
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
-        """Applies the operator to operands of one world (IR values, tensors, plain numbers)."""
+        """Applies the operator to operands of one kind (IR values, tensors, plain numbers)."""
         if PRECISION.double:
             attrs = {k: "float64" if v == "float32" else v for k, v in attrs.items()}
         chosen = None
@@ -144,16 +146,16 @@ class OpDef:
                 chosen = operand
         if chosen is not None:
             return chosen.__apply_operator__(self, operands, attrs)
-        if not operands and BUILDING.stack:  # a creation, asked for by a rule
+        if not operands and BUILDING.stack:  # a rule creates an array
             return BUILDING.stack[-1].apply(self, operands, attrs)
         return self.evaluate(*operands, **attrs)
 
     def result_type(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
-        """What the type rule says of operands of these types."""
+        """Infers the result type, or a tuple of them, for operands of these types."""
         if (
             any(map(is_complex, types))
             and self.name not in FOR_COMPLEX
-            and self.kind not in (*REGIONAL, "lowered")  # these only place what others compute
+            and self.kind not in (*REGIONAL, "lowered")  # these compute nothing themselves
         ):
             raise DTypeError(
                 f"{self.name} does not take complex numbers",
@@ -174,32 +176,34 @@ class OpDef:
         return tuple(map(in_double, found)) if isinstance(found, tuple) else in_double(found)
 
     def operand_name(self, position: int) -> str:
-        """The name of operand ``position``; ``*rest`` operands are named by their number."""
+        """Returns the name of operand ``position``; ``*rest`` operands are named by number."""
         if position < len(self.operands) and not self.operands[position].startswith("*"):
             return self.operands[position]
         return str(position)
 
     def viewed(self, operands: Sequence[Any], types: Sequence[Type], attrs: Any) -> list[Any]:
-        """Those of ``operands`` whose memory the result may share."""
+        """Lists those of ``operands`` whose memory the result may share."""
         if not self.views or self.copies is not None and self.copies(types, **attrs):
             return []
         return [each for at, each in enumerate(operands) if self.operand_name(at) in self.views]
 
     def template(self, types: Sequence[Type], attrs: Mapping[str, Any]) -> str:
-        """The emission text, with placeholders for operands and attributes."""
+        """Returns the emission text, with placeholders for operands and attributes."""
         if isinstance(self.numpy, str):
             return self.numpy
         return self.numpy(tuple(types), **attrs).replace("np.bfloat16", "ml_dtypes.bfloat16")
 
     def rounds(self, types: Sequence[Type]) -> bool:
-        """Whether this is computed in float32 and rounded: NumPy has no arithmetic of bfloat16."""
+        """True if the operator computes bfloat16 in float32 and rounds: NumPy has no bfloat16."""
         if self.views or self.kind in REGIONAL or self.name in _AS_STORED:
             return False
         return any(isinstance(type_, ArrayType) and type_.dtype == "bfloat16" for type_ in types)
 
     def evaluate(self, *arrays: Any, types: Sequence[Type] | None = None, **attrs: Any) -> Any:
-        """Runs the emission on NumPy arrays or numbers: generated code and eager code agree
-        because they are one text."""
+        """Runs the emission on NumPy arrays or numbers.
+
+        Generated code and eager code agree, because they are the same text.
+        """
         if types is None:
             types = [value_type(array) for array in arrays]
         names = tuple(self.operand_name(position) for position in range(len(arrays)))
@@ -210,16 +214,16 @@ class OpDef:
     def alike(
         self, left: tuple[Type, ...], right: tuple[Type, ...], attrs: Mapping[str, Any]
     ) -> bool:
-        """Whether operands of these types give results of one type."""
+        """True if operands of either types have results of the same type."""
         try:
             return bool(self.result_type(left, attrs) == self.result_type(right, attrs))
         except CompileError:
-            return True  # it is refused either way, in the words for the plain one
+            return True  # both are refused; the message is that for the plain operands
 
     def rule(
         self, rules: Mapping[str, Callable[..., Any]], operand: str
     ) -> Callable[..., Any] | None:
-        """The rule for ``operand``; a rule under ``*rest`` serves every operand of the rest."""
+        """Returns the rule for ``operand``; a rule for ``*rest`` is that of all rest operands."""
         found = rules.get(operand)
         return rules.get("*rest") if found is None and operand.isdigit() else found
 
@@ -228,7 +232,7 @@ class OpDef:
 
 
 def value_type(value: Any) -> Type:
-    """The type of an ndarray, NumPy scalar, random generator, Python number, None or string."""
+    """Returns the type of an array, a NumPy scalar, a random generator or a literal."""
     if isinstance(value, (np.ndarray, np.generic)):
         return type_of_array(value)
     if isinstance(value, np.random.Generator):
@@ -237,7 +241,7 @@ def value_type(value: Any) -> Type:
 
 
 def call_with_named(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
-    """Calls ``rule`` with those of ``facts`` that its signature names.
+    """Calls ``rule`` with those arguments among ``facts`` that its signature names.
 
     >>> call_with_named(lambda ct, y: ct + y, dict(ct=1, x=5, y=2))
     3
@@ -247,13 +251,13 @@ def call_with_named(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
 
 @cache
 def rule_names(rule: Callable[..., Any]) -> tuple[str, ...]:
-    """The facts that a rule asks for."""
+    """Returns the names of the arguments that a rule takes."""
     return tuple(inspect.signature(rule).parameters)
 
 
 @lru_cache(maxsize=4096)
 def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> Callable[..., Any]:
-    """A function from a template: operands first, attributes after them."""
+    """Compiles a template to a function of operands, then attributes."""
     positional = [f"p{position}" for position in range(len(names))]
     mapping = {name: p for name, p in zip(names, positional) if not name.isdigit()}
     mapping |= {slot: f"a_{slot}" for slot in slots} | {"out": "out"}
@@ -274,8 +278,11 @@ def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> 
 def rule_arguments(
     opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], out: Any = None
 ) -> dict[str, Any]:
-    """Everything a rule may ask for, by name: operands, attributes, ``out``, ``rest`` (what a
-    ``*rest`` operand took), ``operands`` (the names in order) and ``facts`` (all of this)."""
+    """Collects everything that a rule may take, by name.
+
+    These are operands, attributes, ``out``, ``rest`` (the operands of ``*rest``), ``operands`` (the
+    names in order) and ``facts`` (all of this).
+    """
     names = tuple(opdef.operand_name(position) for position in range(len(operands)))
     fixed = sum(not name.startswith("*") for name in opdef.operands)
     facts: dict[str, Any] = {**attrs, **dict(zip(names, operands)), "out": out}

@@ -30,7 +30,7 @@ LOOP_WORDS = ("for", "while")
 
 
 class Reader:
-    """Reads functions from ``text``; ``position`` is where it stands."""
+    """A recursive-descent parser of ``text``, which it has read up to ``position``."""
 
     def __init__(self, text: str, operators: Mapping[str, OpDef]):
         self.text, self.operators = text, operators
@@ -40,7 +40,7 @@ class Reader:
         self.values: dict[str, Value] = {}
 
     def functions(self) -> dict[str, Function]:
-        """Every function of the text."""
+        """Reads every function of the text."""
         self.blank()
         while self.position < len(self.text):
             name, function = self.function()
@@ -70,9 +70,9 @@ class Reader:
         return name, Function(SUFFIX.sub("", name), body, span, **facts)
 
     def block(self, word: str) -> tuple[tuple[Op, ...], list[AnyOperand], list[int]]:
-        """Operations, then ``word`` with the yields, then the closing brace.
+        """Reads operations, then ``word`` with the yields, then the closing brace.
 
-        Returned last: how many yields each port of a loop has (carry, stack, until).
+        Returned last: the number of yields of each port of a loop (carry, stack, until).
         """
         ops: list[Op] = []
         self.blank()
@@ -179,7 +179,7 @@ class Reader:
         return [*operands, *inits, *sources], attrs, span, role, tuple(regions)
 
     def ports(self, word: str) -> tuple[list[Value], list[AnyOperand]]:
-        """``word (%a: T, %b: T = %c)``: the values, and what follows the signs of equality."""
+        """Reads ``word (%a: T, %b: T = %c)``: the values, and the operands after ``=``."""
         if word:
             if not self.word_is(word):
                 return [], []
@@ -198,7 +198,7 @@ class Reader:
         return params, operands
 
     def definition(self) -> tuple[str, bool, Type]:
-        """``%name!: type``; the type is int where it is not written."""
+        """Reads ``%name!: type``; without a type it is int."""
         self.take("%")
         name = self.match(NAME)
         given = self.at("!")
@@ -249,7 +249,7 @@ class Reader:
         return self.guarded(self.keywords, inner)
 
     def keywords(self, text: str) -> dict[str, Any]:
-        """``a=1, b=@f`` as a dict."""
+        """Reads ``a=1, b=@f`` to a dict."""
         text = QUOTED_OR_FUNCTION.sub(
             lambda found: f"function({found[0][1:]!r})" if found[0][0] == "@" else found[0], text
         )
@@ -261,7 +261,7 @@ class Reader:
         return self.evaluate(ast.parse(text, mode="eval").body)
 
     def evaluate(self, node: ast.expr) -> Any:
-        """The value of the few forms that the printer writes."""
+        """Evaluates the few forms of expressions that the printer writes."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id in ("inf", "nan", "Ellipsis"):
@@ -276,14 +276,17 @@ class Reader:
             return dict(zip(keys, map(self.evaluate, node.values)))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             makers: dict[str, Callable[..., Any]] = {
-                "complex": complex, "slice": slice, "type": parse_type, "function": self.callee,
-            }  # fmt: skip
+                "complex": complex,
+                "slice": slice,
+                "type": parse_type,
+                "function": self.callee,
+            }
             if node.func.id in makers:
                 return makers[node.func.id](*map(self.evaluate, node.args))
         raise ValueError(f"{ast.unparse(node)} cannot be read")
 
     def comment(self) -> tuple[Span, str]:
-        """The place and the part in the derivative that a comment tells, if there is one."""
+        """Reads the span and the role in a comment, if there is one."""
         found = COMMENT.match(self.text, self.position)
         if not found:
             return NOWHERE, "primal"
@@ -296,7 +299,7 @@ class Reader:
     # -- characters ------------------------------------------------------------------------------
 
     def blank(self) -> None:
-        """Skips blanks, lines and comments that tell nothing."""
+        """Skips blanks, lines and comments without meaning."""
         found = BLANK.match(self.text, self.position)
         assert found
         self.position = found.end()
@@ -332,7 +335,7 @@ class Reader:
         return found[0]
 
     def balanced(self, stops: str) -> str:
-        """The text up to one of ``stops`` outside brackets and quotes (or the line's end)."""
+        """Reads up to one of ``stops`` outside brackets and quotes, or to the end of the text."""
         start, depth = self.position, 0
         while self.position < len(self.text):
             char = self.text[self.position]
@@ -359,13 +362,13 @@ class Reader:
 
 
 def parse_functions(text: str, operators: Mapping[str, OpDef]) -> dict[str, Function]:
-    """The functions of ``text`` by their names in it; callees must come before callers.
+    """Parses functions, by their names in ``text``; callees must come before callers.
 
-    Raises ValueError, with the line of the text, where it cannot be read.
+    Raises ValueError, with the line of the text, if that is not possible.
     """
     return Reader(text, operators).functions()
 
 
 def parse_function(text: str) -> Function:
-    """The last function of ``text``, with the operators that have been declared so far."""
+    """Parses the last function of ``text``, with the operators that are declared so far."""
     return list(parse_functions(text, OPERATORS).values())[-1]

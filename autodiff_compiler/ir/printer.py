@@ -10,9 +10,9 @@
       return %h
     }
 
-``!`` marks a name that the user gave. A value or function whose name is taken already gets a suffix
-(``%x.1``), which reading takes off again. A comment holds what an operation carries besides its
-meaning: the user's line (with the file, where it is not the function's) and its role in the
+``!`` marks a user's name. A value or function whose name is taken already gets a suffix
+(``%x.1``), which the parser removes. A comment holds the parts of an operation that do not change
+its meaning: the user's line (with the file, where it is not the function's) and its role in the
 derivative, unless that is ``primal``. The text of the user's line is not kept.
 """
 
@@ -31,12 +31,12 @@ LOOP_ATTRS = ("carries", "until", "reverse")
 
 
 def print_function(function: Function) -> str:
-    """The text of ``function`` alone; those that it calls are only named."""
+    """Prints ``function`` alone; its callees are only named."""
     return _Printer(_function_names(function)).function(function)
 
 
 def print_functions(function: Function) -> str:
-    """The text of ``function``, the functions that it calls before it."""
+    """Prints ``function``, its callees before it."""
     printer = _Printer(_function_names(function))
     return "\n".join(printer.function(each) for each in (*function.callees(), function))
 
@@ -49,12 +49,13 @@ def _function_names(function: Function) -> _Names:
 
 
 class _Names:
-    """One name per object: its wish, with a suffix where that is taken."""
+    """A table of names: each object gets its wish, with a suffix if that is taken."""
 
     def __init__(self) -> None:
         self.chosen: dict[int, str] = {}
         self.taken: dict[str, int] = {}
-        self.kept: list[object] = []
+        #: Objects are kept alive, since they are known by ``id``.
+        self.objects: list[object] = []
 
     def of(self, thing: object, wish: str) -> str:
         found = self.chosen.get(id(thing))
@@ -65,7 +66,7 @@ class _Names:
             looks_suffixed = base.rpartition(".")[2].isdigit() and "." in base
             found = f"{base}.{number}" if number or looks_suffixed else base
             self.chosen[id(thing)] = found
-            self.kept.append(thing)
+            self.objects.append(thing)
         return found
 
 
@@ -146,7 +147,7 @@ class _Printer:
         return " ".join(parts + ["reverse"] * loop.runs_reversed)
 
     def openings(self, op: Op) -> Iterator[str]:
-        """What opens each region, after the text or the closing brace before it."""
+        """Yields the text that opens each region, after the line or the closing brace before it."""
         for number, region in enumerate(op.regions):
             if op.name == "for":
                 yield " {"
@@ -186,7 +187,7 @@ class _Printer:
         return self.literal(operand)
 
     def literal(self, thing: Any) -> str:
-        """What an attribute or a literal holds, as Python text. Reading knows these and no more."""
+        """Prints an attribute or a literal as Python text; the parser knows these forms only."""
         if isinstance(thing, Function):
             return f"@{self.functions.of(thing, thing.name)}"
         if isinstance(thing, Type):

@@ -1,7 +1,7 @@
-"""What passes and the adjoint are written with: uses, substitution, cloning.
+"""Helpers of passes and transforms: uses, substitution, cloning.
 
-Nothing is mutated, and what does not change is shared: a function here that finds nothing to do
-returns the very object it was given, so ``is`` tells whether a rewrite did anything.
+Nothing is mutated, and unchanged parts are shared. A function that finds nothing to change returns
+its argument itself, so ``is`` tells whether a rewrite did anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UseCounts: TypeAlias = Mapping[AnyOperand, int]
 
 
 def free_values(region: Region) -> dict[Value, None]:
-    """The values used inside ``region`` and defined outside, in order of first use.
+    """Collects the values used inside ``region`` and defined outside, in order of first use.
 
     >>> from autodiff_compiler.ir.types import INT
     >>> x, y = Value(INT, "x"), Value(INT, "y")
@@ -31,7 +31,7 @@ def free_values(region: Region) -> dict[Value, None]:
 
 
 def uses_of(op: Op) -> dict[Value, None]:
-    """The values that ``op`` reads, as operands or from inside its regions."""
+    """Collects the values that ``op`` reads, as operands or inside its regions."""
     found = {operand: None for operand in op.operands if isinstance(operand, Value)}
     for region in op.regions:
         found.update(dict.fromkeys(_free(region)))
@@ -39,7 +39,7 @@ def uses_of(op: Op) -> dict[Value, None]:
 
 
 def _free(region: Region) -> tuple[Value, ...]:
-    """As ``free_values``; noted on the region, which never changes."""
+    """Computes ``free_values`` once; the result is stored on the region, which never changes."""
     noted: tuple[Value, ...] | None = vars(region).get("_free")
     if noted is None:
         found: dict[Value, None] = {}
@@ -96,7 +96,7 @@ def producers_among(ops: Iterable[Op]) -> dict[AnyOperand, Op]:
 
 
 def map_regions(op: Op, function: Callable[[Region], Region]) -> Op:
-    """``op`` with each of its regions mapped; ``op`` itself where none changed."""
+    """Applies ``function`` to each region of ``op``."""
     if not op.regions:
         return op
     regions = tuple([function(region) for region in op.regions])
@@ -104,7 +104,7 @@ def map_regions(op: Op, function: Callable[[Region], Region]) -> Op:
 
 
 def map_functions(region: Region, function: Callable[[Function], Function]) -> Region:
-    """``region`` with every function that its operations name mapped; the same one if none is."""
+    """Applies ``function`` to every function that operations of ``region`` name."""
 
     def visit(op: Op) -> Op:
         op = map_regions(op, lambda inner: map_functions(inner, function))
@@ -120,7 +120,7 @@ def map_functions(region: Region, function: Callable[[Function], Function]) -> R
 
 
 def rename(region: Region, names: Mapping[Value, Value]) -> Region:
-    """``region`` with results replaced where they are defined as well as where they are read."""
+    """Replaces results, both at their definitions and at their uses."""
     ops = []
     for op in substitute(region, names).ops:
         op = map_regions(op, lambda inner: rename(inner, names))
@@ -131,7 +131,7 @@ def rename(region: Region, names: Mapping[Value, Value]) -> Region:
 
 
 def substitute(region: Region, mapping: Mapping[Value, AnyOperand]) -> Region:
-    """``region`` with operands replaced, once each (what replaces is not itself looked up).
+    """Replaces operands, once each: the replacement is not replaced again.
 
     Results and parameters keep their identity.
     """
@@ -145,7 +145,7 @@ def substitute(region: Region, mapping: Mapping[Value, AnyOperand]) -> Region:
 
 
 def substitute_op(op: Op, mapping: Mapping[Value, AnyOperand]) -> Op:
-    """``op`` with operands replaced, those inside its regions too."""
+    """Replaces the operands of ``op``, and those inside its regions."""
     operands = substitute_operands(op.operands, mapping)
     regions = op.regions
     if regions:
@@ -159,7 +159,7 @@ def substitute_op(op: Op, mapping: Mapping[Value, AnyOperand]) -> Op:
 def substitute_operands(
     operands: tuple[AnyOperand, ...], mapping: Mapping[Value, AnyOperand]
 ) -> tuple[AnyOperand, ...]:
-    """``operands`` with values replaced; the same tuple where nothing changed."""
+    """Replaces operands in a tuple."""
     if mapping.keys().isdisjoint(operands):
         return operands
     mapped = tuple([mapping.get(o, o) if isinstance(o, Value) else o for o in operands])
@@ -169,22 +169,22 @@ def substitute_operands(
 def clone(
     region: Region, mapping: Mapping[Value, AnyOperand] | None = None
 ) -> tuple[Region, dict[Value, AnyOperand]]:
-    """A copy of ``region`` whose parameters and results are all fresh values.
+    """Copies ``region`` with fresh parameters and results.
 
-    ``mapping`` replaces values from outside. Returned with the copy: ``mapping`` extended by what
-    became of every value defined inside.
+    ``mapping`` replaces values from outside. Returned second: ``mapping`` extended by the copy of
+    every value that is defined inside.
     """
     full = dict(mapping or {})
     return _clone(region, full), full
 
 
 def clone_ops(ops: Iterable[Op], mapping: dict[Value, AnyOperand]) -> list[Op]:
-    """Copies of ``ops`` with fresh results, operands as ``mapping`` says; extends ``mapping``."""
+    """Copies ``ops`` with fresh results, and operands replaced by ``mapping``, which it extends."""
     return [_clone_op(op, mapping) for op in ops]
 
 
 def fresh(value: Value) -> Value:
-    """Another value of the same type and name."""
+    """Returns another value of the same type and name."""
     return Value(value.type, value.name, value.has_user_name)
 
 

@@ -1,15 +1,15 @@
 """The types of IR values, their short text (``f32[2,b]``) and the lattice that joins them.
 
-A dimension is an ``int``, a named symbol such as ``"b"`` (one size >= 2, the same wherever the name
-stands), or ``None``: unknown, and perhaps another size on every iteration. A shape may be unknown
-as a whole, and so may a dtype; that is how source is made without a signature.
+A dimension is an ``int``, a symbol such as ``"b"`` (one size >= 2, the same wherever the name
+occurs), or ``None``: unknown, and perhaps different in every iteration. A whole shape may be
+unknown, and so may a dtype: source without a signature is compiled with such types.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -20,16 +20,27 @@ Dim: TypeAlias = int | str | None
 Shape: TypeAlias = tuple[Dim, ...] | None
 
 SHORT = {
-    "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
+    "bool": "bool",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "c64",
+    "complex128": "c128",
+}
 LONG = {short: long for long, short in SHORT.items()}
 
 
 class _Promotion(threading.local):
-    """Whose rules hold for dtypes in this thread: MindSpore's, or NumPy's for plain functions."""
+    """The promotion rules of this thread: MindSpore's, or NumPy's for plain functions."""
 
     numpy = False
 
@@ -39,7 +50,7 @@ PROMOTION = _Promotion()
 
 @dataclass(frozen=True)
 class Type:
-    """What every type is."""
+    """The base class of types."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class ArrayType(Type):
 
     @cached_property
     def is_static(self) -> bool:
-        """Whether dtype and every dimension are known numbers."""
+        """True if the dtype is known and every dimension is a known number."""
         return self.dtype is not None and self.has_static_shape
 
     @cached_property
@@ -160,7 +171,7 @@ class UndefinedType(Type):
 
 
 INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
-#: A Python number of each kind, to ask NumPy how weak scalars promote.
+#: A Python number of each kind, by which NumPy shows how weak scalars promote.
 SAMPLE: dict[Type, Any] = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
 _promoted = lru_cache(None, typed=True)(lambda *kinds: np.result_type(*kinds).name)
 NONE, STR, GENERATOR, FUNCTION = map(ConstantType, ("none", "str", "generator", "function"))
@@ -169,12 +180,12 @@ UNDEFINED = UndefinedType()
 
 
 def array(dtype: str | None, *shape: Dim) -> ArrayType:
-    """``array("float32", 2, 3)`` is the type ``f32[2,3]``."""
+    """Makes an array type: ``array("float32", 2, 3)`` is ``f32[2,3]``."""
     return ArrayType(dtype, tuple(shape))
 
 
 def type_of_literal(value: Any) -> Type:
-    """The type of a Python number, None or string standing as an operand."""
+    """Returns the type of a literal operand: a Python number, None or a string."""
     if value is None:
         return NONE
     if isinstance(value, str):
@@ -186,18 +197,18 @@ def type_of_literal(value: Any) -> Type:
 
 
 def type_of_array(value: Any) -> ArrayType:
-    """The type of an ndarray or NumPy scalar."""
+    """Returns the type of an ndarray or NumPy scalar."""
     return ArrayType(_name_of(np.dtype(value.dtype)), tuple(value.shape))
 
 
 @cache
 def _name_of(dtype: np.dtype) -> str:
-    """NumPy makes the name anew whenever it is asked."""
+    # NumPy builds the name at every access.
     return dtype.name
 
 
 def in_double(type_: Type) -> Type:
-    """``type_`` with float64 wherever it says float32.
+    """Replaces float32 by float64 in a type.
 
     >>> print(in_double(parse_type("(f32[2], list[i64[]])")))
     (f64[2], list[i64[]])
@@ -212,14 +223,16 @@ def in_double(type_: Type) -> Type:
 
 
 def is_floating(type_: Type) -> bool:
-    """Whether calculus is at home in this type (an unknown dtype counts as float)."""
+    """True if values of this type are floats or complex; an unknown dtype counts as float."""
     if isinstance(type_, ArrayType):
         return type_.dtype is None or "float" in type_.dtype or "complex" in type_.dtype
     return type_ in (FLOAT, COMPLEX)
 
 
 def common_dtype(types: Iterable[Type]) -> str:
-    """The dtype in which NumPy computes with arrays of known dtypes and Python numbers.
+    """Returns the dtype in which NumPy computes with these array and number types.
+
+    The dtypes of arrays are known.
 
     >>> common_dtype([array("float32"), FLOAT]), common_dtype([array("float32"), array("float64")])
     ('float32', 'float64')
@@ -229,24 +242,27 @@ def common_dtype(types: Iterable[Type]) -> str:
 
 
 def is_complex(type_: Any) -> bool:
-    """Whether this certainly holds complex numbers."""
+    """True if values of this type are certainly complex."""
     return type_ == COMPLEX or isinstance(type_, ArrayType) and "complex" in (type_.dtype or "")
 
 
 def item_size(dtype: str) -> int:
-    """How many bytes an element takes; NumPy need not know bfloat16."""
+    """Returns the bytes of an element; NumPy need not know bfloat16."""
     return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
 
 
 def size_of(type_: Type) -> int:
-    """The bytes of an array, 0 where that is not known; what is 0-d is a number, and no memory."""
+    """Returns the bytes of an array; 0 if they are unknown.
+
+    A 0-d array counts as a number, which takes none.
+    """
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
         return 0
     return type_.element_count * item_size(type_.known_dtype)
 
 
 def rounds_to_bfloat16(types: Iterable[Type]) -> bool:
-    """Whether a float32 result of these operands is meant to be bfloat16: no other float is wider.
+    """True if a float32 result of these operands is rounded to bfloat16: no float is wider.
 
     >>> rounds_to_bfloat16([array("bfloat16"), array("int32"), FLOAT])
     True
@@ -256,17 +272,17 @@ def rounds_to_bfloat16(types: Iterable[Type]) -> bool:
 
 
 def carries_cotangent(type_: Type) -> bool:
-    """Whether a value of this type gets a cotangent.
+    """True if a value of this type gets a cotangent.
 
     In MindSpore's programs arrays of every dtype do: the gradient of an integer input is the
-    truncated float gradient. In plain functions integers and bools do not: they are constant but
-    for jumps. Nor do Python ints and bools, shapes, strings and None.
+    truncated float gradient. In plain functions integers and bools do not: they are piecewise
+    constant. Nor do Python ints and bools, shapes, strings and None.
     """
     return _carries(type_, integers=not PROMOTION.numpy)
 
 
 def takes_sensitivity(type_: Type) -> bool:
-    """Whether a result of this type is given a sensitivity, be it without effect."""
+    """True if a result of this type has a sensitivity, even one without effect."""
     return _carries(type_, integers=True)
 
 
@@ -281,15 +297,16 @@ def _carries(type_: Type, integers: bool) -> bool:
 
 
 def holds_number(type_: Type) -> bool:
-    """Whether a value of this type is a number or an array, or holds one (an empty list might)."""
+    """True if a value of this type is or holds a number or an array; also true of all lists."""
     if isinstance(type_, (TupleType, DictType)):
         return any(map(holds_number, type_.items))
     return isinstance(type_, (ArrayType, ListType, ShapeTupleType, ScalarType))
 
 
 def as_cotangent(type_: Type) -> Type:
-    """The type of the cotangent of a value of this type, as a whole. That of a Python number is a
-    0-d array: it may come out of array arithmetic.
+    """Returns the type of the full cotangent of a value of this type.
+
+    That of a Python number is a 0-d array: it may be a result of array arithmetic.
 
     >>> print(as_cotangent(parse_type("(f32[2], float, int)")))
     (f32[2], f64[], int)
@@ -304,15 +321,16 @@ def as_cotangent(type_: Type) -> Type:
 
 
 def holds_arrays(type_: Type) -> bool:
-    """Whether there is an array in a value of this type: then it may differ between examples."""
+    """True if a value of this type is or holds an array: then it may differ between examples."""
     if isinstance(type_, (TupleType, DictType)):
         return any(map(holds_arrays, type_.items))
     return holds_arrays(type_.item) if isinstance(type_, ListType) else isinstance(type_, ArrayType)
 
 
 def batch_type(type_: Type, size: Dim) -> Type:
-    """The type of a batch of values: every array has one more axis, the first; what is no array
-    all examples share.
+    """Returns the type of a batch of values: every array has one more axis, the first.
+
+    Other values are shared by all examples.
 
     >>> print(batch_type(parse_type("(f32[2], int)"), 5))
     (f32[5,2], int)
@@ -329,7 +347,7 @@ def batch_type(type_: Type, size: Dim) -> Type:
 
 
 def join(left: Type, right: Type) -> Type | None:
-    """The least type that holds both, or None where there is none.
+    """Returns the least type that holds both, or None if there is none.
 
     >>> print(join(array("float32", 2, 3), array("float32", 4, 3)))
     f32[?,3]
@@ -338,27 +356,54 @@ def join(left: Type, right: Type) -> Type | None:
         return left
     if left == UNDEFINED:
         return right
-    if isinstance(left, ArrayType) and isinstance(right, ArrayType):
-        dtype = left.dtype if left.dtype == right.dtype else None
-        if left.shape is None or right.shape is None or len(left.shape) != len(right.shape):
-            return ArrayType(dtype, None)
-        dims = tuple(a if a == b else None for a, b in zip(left.shape, right.shape))
-        return ArrayType(dtype, dims)
-    if isinstance(left, ScalarType) and isinstance(right, ScalarType):
-        order = (BOOL, INT, FLOAT, COMPLEX)
-        return order[max(order.index(left), order.index(right))]
-    if isinstance(left, TupleType) and isinstance(right, TupleType):
-        if len(left.items) != len(right.items):
-            return None
-        joined = [join(a, b) for a, b in zip(left.items, right.items)]
-        return None if None in joined else TupleType(tuple(joined))  # type: ignore[arg-type]
-    if isinstance(left, DictType) and isinstance(right, DictType) and left.keys == right.keys:
-        joined = [join(a, b) for a, b in zip(left.items, right.items)]
-        return None if None in joined else DictType(left.keys, tuple(joined))  # type: ignore[arg-type]
-    if isinstance(left, ListType) and isinstance(right, ListType):
-        item = join(left.item, right.item)
-        return None if item is None else ListType(item)
-    return None
+    rule = _JOINS.get(type(left)) if type(left) is type(right) else None
+    return None if rule is None else rule(left, right)
+
+
+def _join_arrays(left: ArrayType, right: ArrayType) -> ArrayType:
+    dtype = left.dtype if left.dtype == right.dtype else None
+    if left.shape is None or right.shape is None or len(left.shape) != len(right.shape):
+        return ArrayType(dtype, None)
+    return ArrayType(dtype, tuple(a if a == b else None for a, b in zip(left.shape, right.shape)))
+
+
+def _join_scalars(left: ScalarType, right: ScalarType) -> ScalarType:
+    order = (BOOL, INT, FLOAT, COMPLEX)
+    return order[max(order.index(left), order.index(right))]
+
+
+def _join_tuples(left: TupleType, right: TupleType) -> TupleType | None:
+    items = _join_items(left.items, right.items)
+    return None if items is None else TupleType(items)
+
+
+def _join_dicts(left: DictType, right: DictType) -> DictType | None:
+    items = _join_items(left.items, right.items) if left.keys == right.keys else None
+    return None if items is None else DictType(left.keys, items)
+
+
+def _join_lists(left: ListType, right: ListType) -> ListType | None:
+    item = join(left.item, right.item)
+    return None if item is None else ListType(item)
+
+
+def _join_items(left: tuple[Type, ...], right: tuple[Type, ...]) -> tuple[Type, ...] | None:
+    joined = [item for a, b in zip(left, right) if (item := join(a, b)) is not None]
+    return tuple(joined) if len(joined) == len(left) == len(right) else None
+
+
+_JOINS: dict[type[Type], Callable[[Any, Any], Type | None]] = {
+    ArrayType: _join_arrays,
+    ScalarType: _join_scalars,
+    TupleType: _join_tuples,
+    DictType: _join_dicts,
+    ListType: _join_lists,
+}
+#: The types that are written as one word.
+_WORDS: dict[str, Type] = {
+    str(type_): type_
+    for type_ in (INT, FLOAT, BOOL, COMPLEX, NONE, STR, SHAPE, UNDEFINED, GENERATOR, FUNCTION)
+}
 
 
 def parse_type(text: str) -> Type:
@@ -368,13 +413,8 @@ def parse_type(text: str) -> Type:
     TupleType(items=(ArrayType(dtype='float32', shape=(2, 'b')), ScalarType(kind='int')))
     """
     text = text.strip()
-    words = {
-        "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "none": NONE, "str": STR,
-        "shape": SHAPE, "undefined": UNDEFINED, "generator": GENERATOR,
-        "function": FUNCTION,
-    }  # fmt: skip
-    if text in words:
-        return words[text]
+    if text in _WORDS:
+        return _WORDS[text]
     if text.startswith("(") and text.endswith(")"):
         return TupleType(tuple(parse_type(part) for part in split_outside(text[1:-1])))
     if text.startswith("{") and text.endswith("}"):
@@ -383,6 +423,10 @@ def parse_type(text: str) -> Type:
         return DictType(keys, tuple(parse_type(item) for _, item in pairs))
     if text.startswith("list[") and text.endswith("]"):
         return ListType(parse_type(text[5:-1]))
+    return _parse_array(text)
+
+
+def _parse_array(text: str) -> ArrayType:
     head, bracket, rest = text.partition("[")
     if head != "any" and head not in LONG or not bracket or rest[-1:] != "]" or "-" in rest:
         raise ValueError(
@@ -396,7 +440,7 @@ def parse_type(text: str) -> Type:
 
 
 def split_outside(text: str, separator: str = ",") -> list[str]:
-    """Splits at ``separator`` where no bracket is open; drops an empty last part."""
+    """Splits at each ``separator`` outside brackets; drops an empty last part."""
     parts, depth, start = [], 0, 0
     for position, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")

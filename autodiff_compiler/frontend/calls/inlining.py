@@ -55,7 +55,7 @@ def inline_callee(
     try:
         source = read_source(function)
     except SourceNotFound as error:
-        raise low.builder.placed(error) from None
+        raise low.builder.with_span(error) from None
     low.compilation.assume_text(function)
     bound = _bind(low, callee, args, kwargs)
     return inline(low, Frame(source, function), bound)

@@ -80,7 +80,7 @@ def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
     except MayHaveThrown:
         raise
     except CompileError as error:
-        if not low.handlers.throw_if_caught(low, low.builder.placed(error)):
+        if not low.handlers.throw_if_caught(low, low.builder.with_span(error)):
             _forget(low, begun)
             raise
         raise MayHaveThrown from None

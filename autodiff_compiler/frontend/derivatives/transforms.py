@@ -187,7 +187,7 @@ def _called(
     request = gradient.request([_is_active(low, slot) for slot in slots])
     for place in gradient.wanted() if asked else ():
         if place < len(slots) and is_whole(slots[place]):
-            raise low.builder.placed(whole_numbers(place))
+            raise low.builder.with_span(whole_numbers(place))
     made = _outlined(low, gradient.fn, given, named, request.aux, request.weights)
     if not Effects().inside(made.function.body):
         return Called(request, made)

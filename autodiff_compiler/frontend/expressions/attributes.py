@@ -87,7 +87,7 @@ def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
         return TensorMethod(owner, METHODS[name])
     if not hasattr(Tensor, name):
         known = [*METHODS, *PROPERTIES, "shape"]
-        raise low.builder.placed(no_such("Tensor", name, known))
+        raise low.builder.with_span(no_such("Tensor", name, known))
     raise low.fail(
         UnknownAttribute,
         f"the Tensor method '{name}' is not supported in compiled code",

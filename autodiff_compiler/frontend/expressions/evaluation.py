@@ -41,7 +41,7 @@ def evaluate(low: Lowering, node: Any) -> Any:
                 return require_value(low, value, getattr(node, "id", ""))
             return value
         except CompileError as error:
-            raise low.builder.placed(error) from None
+            raise low.builder.with_span(error) from None
 
 
 def evaluate_all(low: Lowering, nodes: Sequence[Any]) -> list[Any]:

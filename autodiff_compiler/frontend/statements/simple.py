@@ -70,9 +70,9 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
                 handler = low.handlers.statements[type(node)]
                 return resumable(low, lambda: handler(low, node), then)
             except CompileError as error:
-                if low.handlers.throw_if_caught(low, low.builder.placed(error)):
+                if low.handlers.throw_if_caught(low, low.builder.with_span(error)):
                     return Unwinding()
-                poison(low, low.builder.placed(error))
+                poison(low, low.builder.with_span(error))
             except KINDS_RAISED as error:
                 refusal = checked(error, low.builder.span)
                 if refusal is None:

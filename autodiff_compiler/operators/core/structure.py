@@ -437,7 +437,7 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     if have == want and want is not None and None not in want:
         return cast_like(ct, x)
     if want == ():
-        with current().saying(_stretched(x, ct)):
+        with current().with_aside(_stretched(x, ct)):
             return cast_like(sum_(ct, axes=None, keepdims=False), x)
     missing = 0 if have is None or want is None else len(want) - len(have)
     if missing > 0:  # what is written to a place of lower rank has more axes, of length one
@@ -449,7 +449,7 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
     if not lead and not stretched:
         return cast_like(ct, x)
-    with current().saying(_stretched(x, ct)):
+    with current().with_aside(_stretched(x, ct)):
         summed = sum_(ct, axes=(*range(lead), *stretched), keepdims=not lead)
         return cast_like(reshape_like(summed, x) if lead and stretched else summed, x)
 

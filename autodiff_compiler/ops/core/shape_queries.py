@@ -130,7 +130,7 @@ def setting(given: Any) -> Any:
     While compiling it must be a tensor from outside the text, or made of numbers inside it.
     """
     if isinstance(given, Value) and isinstance(given.type, ArrayType):
-        given = BUILDING.stack[-1].known(given)
+        given = BUILDING.stack[-1].known_array(given)
         if given is None:
             raise ShapeError(
                 "this argument must be a compile-time constant", "pass ints, or a tuple of ints"

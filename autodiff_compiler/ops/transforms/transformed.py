@@ -183,7 +183,7 @@ def try_fast_call(function: Transformed, args: tuple) -> Any:
 def caller() -> Any:
     """Returns the function that lowers a call inside the function being compiled; None outside of
     one."""
-    return BUILDING.stack[-1].inside if BUILDING.stack else None
+    return BUILDING.stack[-1].call_inside if BUILDING.stack else None
 
 
 def check_callable(fn: Any) -> None:
