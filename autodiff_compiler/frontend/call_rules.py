@@ -48,7 +48,7 @@ from autodiff_compiler.frontend.calls.recursion import (
     call_function,
     inline_closure,
 )
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_theirs
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.derivatives.custom_rules import context_method
 from autodiff_compiler.frontend.derivatives.hooks import TextHandle, register_hook, with_hook
@@ -97,7 +97,7 @@ class CallRule:
 def call(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
     """Returns the outcome of ``callee(*args, **kwargs)`` for compile-time values."""
     callee = _below_jit(low, callee)
-    low.compilation.know_parts(callee)
+    low.compilation.register_callee_parts(callee)
     reached = call_attribute_protocol(low, callee, args)
     if reached is not None:
         return reached[0]
@@ -173,8 +173,9 @@ def _super_of(low: Lowering, owner: type, first: Any) -> Any:
     if isinstance(first, HeapRef):
         return SuperProxy(owner, first)
     above = super(owner, first)
-    known = low.compilation
-    known.know(above, f"super({known.path(owner)}, {known.path(first)})")
+    compilation = low.compilation
+    path = f"super({compilation.path(owner)}, {compilation.path(first)})"
+    compilation.register_path(above, path)
     return above
 
 
@@ -306,7 +307,7 @@ def _call_macro(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -
     """Runs a function of this package now; on values it adds operations."""
     if isinstance(callee, Primitive):
         for setting in vars(callee):  # read by the macro, so that they are guarded
-            low.compilation.attribute(callee, setting, low.builder.span)
+            low.compilation.read_attribute(callee, setting, low.builder.span)
     return low.macro(callee, args, kwargs)
 
 
@@ -314,7 +315,7 @@ def _is_library_on_plain_data(
     low: Lowering, callee: Any, args: Arguments, kwargs: Keywords
 ) -> bool:
     """True for a function of Python's library that is given plain data only."""
-    of_library = isinstance(callee, types.FunctionType) and not is_theirs(callee)
+    of_library = isinstance(callee, types.FunctionType) and not is_user_code(callee)
     return of_library and all(_is_plain(low, thing) for thing in (*args, *kwargs.values()))
 
 
@@ -352,7 +353,7 @@ def _call_below_cache(low: Lowering, callee: Any, args: Arguments, kwargs: Keywo
     """Calls the function below ``functools.cache``, which cannot look a run-time number up."""
     path = low.compilation.path(callee)
     if path is not None:
-        low.compilation.know(callee.__wrapped__, f"{path}.__wrapped__")
+        low.compilation.register_path(callee.__wrapped__, f"{path}.__wrapped__")
     return call_function(low, callee.__wrapped__, args, kwargs)
 
 
@@ -426,7 +427,7 @@ def _below_jit(low: Lowering, callee: Any) -> Any:
         if owner is not None:
             path = f"{owner}.{callee.__name__}.__func__"
         if path is not None:
-            low.compilation.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
+            low.compilation.register_path(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
     return inner
 
 

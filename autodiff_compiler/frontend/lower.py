@@ -18,8 +18,8 @@ from autodiff_compiler.frontend.abstract.packing import pack
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue, UsesPoison, leaves
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall
 from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
-from autodiff_compiler.frontend.core.compilation import Compilation, TooDeep
-from autodiff_compiler.frontend.core.dependencies import roots
+from autodiff_compiler.frontend.core.compilation import Compilation, NestingTooDeep
+from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.dispatch import HANDLERS
 from autodiff_compiler.frontend.syntax.source import read_source
@@ -88,19 +88,21 @@ def lower(
             numpy=request.numpy,
             differentiates=request.differentiates or request.tangent,
             written=written,
-            unrolled=unrolled,
+            unrolled_loops=unrolled,
             orders=orders,
         )
         try:
-            made = _lower(world, fn, request, slots, keywords)
+            made = _lower_once(world, fn, request, slots, keywords)
             if not world.discovered:
                 return made
         except CompileError as error:
             if not world.discovered:
                 refusal = refusal or error
-                doubtful |= world.memory.doubtful
-                if world.growing <= unrolled:
-                    known = _orders(slots) if request.numpy and doubtful and not orders else {}
+                doubtful |= world.aliases.has_unknown_views
+                if world.growing_loops <= unrolled:
+                    known = (
+                        _known_layouts(slots) if request.numpy and doubtful and not orders else {}
+                    )
                     if not known:
                         raise refusal from None
                     orders, unrolled, failed = known, frozenset(), False
@@ -108,7 +110,7 @@ def lower(
             # Written out, the items and sizes of what grows are known. A first failure may come of
             # a write that was not known of.
             if failed or not world.discovered:
-                unrolled |= world.growing
+                unrolled |= world.growing_loops
             failed = True
         except Exception:
             # What goes wrong after a write that was not known of is not to be told.
@@ -117,12 +119,12 @@ def lower(
         written = {**written, **world.discovered}
 
 
-def _is_whole(slot: Slot) -> bool:
+def _is_array_without_axes(slot: Slot) -> bool:
     """Decide whether an array without axes stands in a slot, and no number."""
     return isinstance(slot, ArraySlot) and slot.type.ndim == 0
 
 
-def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
+def _known_layouts(slots: Sequence[Slot]) -> dict[int, Any]:
     """Return the layouts of arguments, by slot. What is given as a type is taken to be in C
     order."""
     found = {}
@@ -134,33 +136,35 @@ def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
     return found
 
 
-def _lower(  # noqa: C901
+def _lower_once(  # noqa: C901
     world: Compilation,
     fn: Callable[..., Any],
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> TypedProgram:
-    world.know(fn, "fn")
+    world.register_path(fn, "fn")
     for n, slot in enumerate(slots):
         if isinstance(slot, StaticSlot):
-            world.know(slot.value, f"slots[{n}]")
+            world.register_path(slot.value, f"slots[{n}]")
         for number, hook in enumerate(slot.hooks if isinstance(slot, HookedSlot) else ()):
-            world.know(hook.function, f"slots[{n}]._hooks[{number}].function")
+            world.register_path(hook.function, f"slots[{n}]._hooks[{number}].function")
     world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, HookedSlot)}
     root = Lowering(world, HANDLERS)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
     world.slots = places_of
     if request.numpy:
-        world.memory.arrays.update(v for v, n in places_of.items() if _is_whole(slots[n]))
+        world.aliases.arrays.update(
+            v for v, n in places_of.items() if _is_array_without_axes(slots[n])
+        )
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
         for leaf in leaves(detach(tuple(given), root.state)):
             if leaf not in places_of:  # an item of a container, of which the type alone is known
-                world.memory.stands(leaf, None)
+                world.aliases.set_is_array(leaf, None)
         for n, value in enumerate(given):
-            world.found_at.update(_paths(root, value, f"slots[{n}]"))
+            world.found_at.update(_value_paths(root, value, f"slots[{n}]"))
         count = len(values) - len(keywords)
         try:
             made = root.outline(
@@ -172,7 +176,7 @@ def _lower(  # noqa: C901
                 root=True,
             )
         except NeedsKnownValue as need:
-            inputs = roots(root, need.value)
+            inputs = parameters_behind(root, need.value)
             wanted = tuple(n for value, n in places_of.items() if value in inputs)
             if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
                 raise need.refusal(
@@ -184,26 +188,26 @@ def _lower(  # noqa: C901
             raise NeedValues(wanted, need.purpose) from None
         except UsesPoison:
             pass
-        except TooDeep as error:
+        except NestingTooDeep as error:
             raise error.refusal(place_of(fn)) from None
-        world.assume_written()
+        world.guard_written()
         raise_all(world.problems)
     if made.returned is MISSING:
         with root.builder:
-            raise _not_returnable(made)
+            raise _refuse_result(made)
     things = {id(value): thing for thing, value in root.hoisted.values()}
     hoisted, arguments = [], len(made.places)
     for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
         hoisted.append(_hoisted(world, param, things[id(operand)]))
     for n, slot in enumerate(slots):
         if isinstance(slot, StaticSlot) and isinstance(slot.value, PLAIN):
-            world.assume(f"slots[{n}]", slot.value)
+            world.add_guard(f"slots[{n}]", slot.value)
     for n, order in world.orders.items():
         flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
-        world.assume(f"slots[{n}].{flag or 'strides'}", True if flag else order)
-    _assume_apart(world, made.function, hoisted)
-    world.assume_seen()
-    world.assume_likes([item.source for item in hoisted])
+        world.add_guard(f"slots[{n}].{flag or 'strides'}", True if flag else order)
+    _guard_distinct_memory(world, made.function, hoisted)
+    world.guard_replaceable()
+    world.guard_array_types([item.source for item in hoisted])
     orders = {made.places[n]: order for n, order in world.orders.items()}
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return TypedProgram(
@@ -213,7 +217,7 @@ def _lower(  # noqa: C901
     )  # fmt: skip
 
 
-def _paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
+def _value_paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
     """Return where the values in an argument are found."""
     if isinstance(thing, Value):
         yield thing, path
@@ -221,10 +225,12 @@ def _paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
     thing = low.state.heap[thing] if isinstance(thing, HeapRef) else thing
     if isinstance(thing, (dict, tuple)):
         for key, part in thing.items() if isinstance(thing, dict) else enumerate(thing):
-            yield from _paths(low, part, f"{path}[{key!r}]")
+            yield from _value_paths(low, part, f"{path}[{key!r}]")
 
 
-def _assume_apart(world: Compilation, function: Function, hoisted: Sequence[Hoisted]) -> None:
+def _guard_distinct_memory(
+    world: Compilation, function: Function, hoisted: Sequence[Hoisted]
+) -> None:
     """Record that arguments which the text writes to share no memory with what it reads after
     that, and that no two of their own elements share memory."""
     if not world.overwritten:
@@ -245,7 +251,7 @@ def _assume_apart(world: Compilation, function: Function, hoisted: Sequence[Hois
     written, read, first = set(), set(), None
     for argument, (ops, count, span) in world.overwritten.items():
         seen = free_values(Region((), tuple(ops[count:]), function.returns))
-        memory = world.memory.of_all(seen)
+        memory = world.aliases.of_all(seen)
         others = {other for other in paths if other is not argument and other in memory}
         if others:
             written.add(argument)
@@ -264,10 +270,10 @@ def _hoisted(world: Compilation, param: Any, thing: Any) -> Hoisted:
     path = world.path(thing)
     made = path is None and isinstance(thing, (np.ndarray, np.generic))
     text = world.recipes.text(thing) if made else None
-    return Hoisted(param.name, thing, param.type, text, path, world.is_read(thing))
+    return Hoisted(param.name, thing, param.type, text, path, world.is_read_per_call(thing))
 
 
-def _not_returnable(made: OutlinedCall) -> DTypeError:
+def _refuse_result(made: OutlinedCall) -> DTypeError:
     """What is wrong with an outcome that generated source cannot return."""
     cause = "the function returns a value that generated code cannot hold"
     try:

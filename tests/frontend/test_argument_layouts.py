@@ -12,7 +12,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.abstract.numpy_layouts import in_order_of, laid_out_as
+from autodiff_compiler.frontend.abstract.numpy_layouts import layout_like_operands, layout_of_array
 
 WEIGHTS = np.sin(np.arange(9.0)).reshape(3, 3)
 
@@ -143,7 +143,7 @@ def test_the_order_of_an_elementwise_result() -> None:
             part = held.transpose(np.argsort(perm))
             operands.append(part[tuple(slice(0, 2 * n, 2) for n in shape)])
         made = operands[0] * 2.0 if len(operands) == 1 else operands[0] + operands[1]
-        found = in_order_of([laid_out_as(each) for each in operands], shape)
+        found = layout_like_operands([layout_of_array(each) for each in operands], shape)
         assert found is not None
         for want, have, size in zip(made.strides, found.strides, shape):
             assert size == 1 or want == have * made.itemsize

@@ -11,7 +11,11 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.abstract.values import OWN, own_kind, own_name
+from autodiff_compiler.frontend.abstract.values import (
+    INTERNAL_VARIABLES,
+    internal_kind,
+    internal_name,
+)
 from tests.fuzz.checks import strict
 
 
@@ -269,10 +273,12 @@ def test_an_item_of_an_array_of_unknown_rank_may_be_a_row():
 
 
 def test_only_names_of_the_compilers_own_variables_have_a_kind():
-    for kind in OWN:
-        assert own_kind(own_name(kind)) == own_kind(own_name(kind, 12)) == kind
-        assert not own_name(kind).isidentifier()
-    assert not any(map(own_kind, ("x", "waiting", "<lambda>", "<genexpr>", "<waitings 3>", "")))
+    for kind in INTERNAL_VARIABLES:
+        assert internal_kind(internal_name(kind)) == internal_kind(internal_name(kind, 12)) == kind
+        assert not internal_name(kind).isidentifier()
+    assert not any(
+        map(internal_kind, ("x", "waiting", "<lambda>", "<genexpr>", "<waitings 3>", ""))
+    )
 
 
 LIKE = ("full_like(m, 0.2)", "zeros_like(m)", "ones_like(m)", "empty_like(m) * 0.0",

@@ -25,7 +25,7 @@ def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -
         scale = 2.0
 
     holder, seen = Holder(), []
-    look = Compilation.attribute
+    look = Compilation.read_attribute
 
     def attribute(self: Compilation, owner: Any, name: str, span: Any) -> Any:
         found = look(self, owner, name, span)
@@ -40,7 +40,7 @@ def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -
     def twice(x: Any) -> Any:
         return np.sum(x * holder.scale) + np.sum(x * holder.scale)
 
-    monkeypatch.setattr(Compilation, "attribute", attribute)
+    monkeypatch.setattr(Compilation, "read_attribute", attribute)
     gradient = ad.grad(twice)
     np.testing.assert_array_equal(gradient(np.ones(2)), [10.0, 10.0])
     assert seen == [2.0, 2.0, 5.0, 5.0]

@@ -12,17 +12,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.numpy_layouts import Layout, laid_out_as
+from autodiff_compiler.frontend.abstract.numpy_layouts import Layout, layout_of_array
 from autodiff_compiler.frontend.abstract.values import (
-    OWN,
+    INTERNAL_VARIABLES,
     Heap,
     MaybeUnset,
     PendingRuntimeList,
     Unset,
+    components,
+    internal_kind,
     leaves,
-    mapped,
-    own_kind,
-    parts_of,
+    map_components,
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -48,7 +48,7 @@ class TensorAliases:
         #: The memories that were written to, in order.
         self.writes: list[frozenset[Hashable]] = []
         #: Pairs of values that are certainly different tensors, though their memories meet.
-        self.apart: set[frozenset[Any]] = set()
+        self.distinct: set[frozenset[Any]] = set()
         #: The layouts of arrays of plain NumPy code, where they are known.
         self.layouts: dict[Value, Layout] = {}
         #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
@@ -57,35 +57,35 @@ class TensorAliases:
         #: Arrays without axes, which are written to where a number would be replaced; and values
         #: without axes of which it is not known whether they are arrays or NumPy's scalars.
         self.arrays: set[Value] = set()
-        self.unclear: set[Value] = set()
+        self.arrays_or_scalars: set[Value] = set()
         #: Whether a name was lost because it is not known what is a view.
-        self.doubtful = False
+        self.has_unknown_views = False
 
-    def like(self, before: Value, after: Value) -> None:
+    def copy_facts(self, before: Value, after: Value) -> None:
         """``after`` lies where ``before`` lay."""
         self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
-        for kind in (self.reshaped, self.read_only, self.arrays, self.unclear):
+        for kind in (self.reshaped, self.read_only, self.arrays, self.arrays_or_scalars):
             (kind.add if before in kind else kind.discard)(after)
 
     def is_array(self, value: Any) -> bool | None:
         """Decide whether a value without axes is an array, and no scalar; None if not known."""
-        return None if value in self.unclear else value in self.arrays
+        return None if value in self.arrays_or_scalars else value in self.arrays
 
-    def stands(self, value: Any, is_array: bool | None) -> None:
+    def set_is_array(self, value: Any, is_array: bool | None) -> None:
         """Keep whether ``value`` is an array, if it has no axes. A scalar shares no memory."""
         if not has_no_axes(value):
             return
-        (self.unclear.add if is_array is None else self.unclear.discard)(value)
+        (self.arrays_or_scalars.add if is_array is None else self.arrays_or_scalars.discard)(value)
         if is_array is not None:
             (self.arrays.add if is_array else self.arrays.discard)(value)
         if is_array is False:
             self.table.pop(value, None)
 
-    def holds(self, value: Value, array: Layout) -> None:
+    def register_array(self, value: Value, array: Layout) -> None:
         """``value`` is an array that was made while compiling."""
-        self.layouts[value] = laid_out_as(array)
+        self.layouts[value] = layout_of_array(array)
         if not array.ndim:
             self.arrays.add(value)
 
@@ -103,11 +103,11 @@ class TensorAliases:
         """What one of ``values`` may be."""
         return frozenset().union(*map(self.of, values))
 
-    def meet(self, one: Any, other: Any) -> bool:
+    def may_alias(self, one: Any, other: Any) -> bool:
         """Whether two values may be one tensor."""
-        return bool(self.of(one) & self.of(other)) and frozenset((one, other)) not in self.apart
+        return bool(self.of(one) & self.of(other)) and frozenset((one, other)) not in self.distinct
 
-    def may_be(self, value: Any, others: Iterable[Hashable]) -> None:
+    def set_aliases(self, value: Any, others: Iterable[Hashable]) -> None:
         """From now on ``value`` is itself or one of ``others``."""
         if not isinstance(value, Value) or not isinstance(value.type, (ArrayType, ListType)):
             return
@@ -119,9 +119,9 @@ class TensorAliases:
             if True in kinds or None in kinds and self.arrays & self.table[value]:
                 self.arrays.add(value)
             if len(kinds) > 1 or None in kinds:
-                self.unclear.add(value)
+                self.arrays_or_scalars.add(value)
 
-    def across(
+    def through_iteration(
         self, yields: Mapping[Place, Any], around: frozenset[Hashable]
     ) -> dict[Place, set[Hashable]]:
         """What carried variables may be in the next iteration, by what this one leaves them:
@@ -138,15 +138,15 @@ class TensorAliases:
         return found
 
 
-def copied(low: Any) -> str:
+def copy_suffix(low: Any) -> str:
     """Return what makes a copy of an array when it follows its name, for a cure."""
     return ".copy()" if low.compilation.numpy else " * 1"
 
 
-def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
+def refuse_overwritten(low: Any, value: Any, mark: int) -> None:
     """Refuses ``value`` if a tensor in it was written to since there were ``mark`` writes: Python
     would use what it holds now, and this is what it held before."""
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     held = memory.of_all(leaves(value)) if memory.writes[mark:] else frozenset()
     if any(held & later for later in memory.writes[mark:]):
         raise low.fail(
@@ -156,7 +156,7 @@ def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
         )
 
 
-def written(
+def record_write(
     low: Any, memory: frozenset[Hashable], changes: Mapping[Value, Value] | None = None
 ) -> None:
     """Tensors of this memory are written to: what is known of it ``changes`` under every name, and
@@ -168,16 +168,16 @@ def written(
         def change(one: Value) -> Any:
             if certain and one in known:
                 return known[one]
-            told = low.compilation.memory
+            told = low.compilation.aliases
             if one not in memory and one not in told.table:
                 return one
             if memory.isdisjoint(told.of(one)):
                 return one
-            if any(frozenset((one, other)) in told.apart for other in known):
+            if any(frozenset((one, other)) in told.distinct for other in known):
                 return one
-            told.doubtful = True
-            own = own_kind(name)
-            thing = OWN[own] if own else f"'{name}'"
+            told.has_unknown_views = True
+            own = internal_kind(name)
+            thing = INTERNAL_VARIABLES[own] if own else f"'{name}'"
             return Unset(
                 f"{thing} may share memory with the array that line {line} writes to; whether it "
                 "does is not known at compile time",
@@ -185,14 +185,14 @@ def written(
                 if own == "waiting"
                 else "loop over a copy of it"
                 if own
-                else f"make it a copy where it is assigned: {name}{copied(low)}",
+                else f"make it a copy where it is assigned: {name}{copy_suffix(low)}",
             )
 
-        return moved(thing, change)
+        return map_values(thing, change)
 
     if not memory:
         return
-    low.compilation.memory.writes.append(memory)
+    low.compilation.aliases.writes.append(memory)
     for argument in memory & low.compilation.arguments.keys():
         ops = low.builder.blocks[0]
         *_, count, span = low.compilation.overwritten.get(
@@ -201,20 +201,20 @@ def written(
         low.compilation.overwritten[argument] = ops, min(count, len(ops)), span
     state.names = {name: seen(name, thing) for name, thing in state.names.items()}
     state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
-    for frame in low.waiting:
+    for frame in low.waiting_frames:
         # Their variables are not part of the state that a branch or loop forks.
         certain = frame.depth == low.depth
         frame.names.update({n: seen(n, thing, certain) for n, thing in frame.names.items()})
 
 
-def put(low: Any, cell: Any, new: Any) -> None:
+def write_cell(low: Any, cell: Any, new: Any) -> None:
     """The cell of a Parameter takes a new value, under every name that the Parameter has."""
     before = low.state.heap[cell]
     low.state.heap[cell] = new
-    written(low, low.compilation.memory.of(before), {before: new})
+    record_write(low, low.compilation.aliases.of(before), {before: new})
 
 
-def is_held(low: Any, value: Value) -> bool:
+def is_reachable(low: Any, value: Value) -> bool:
     """Whether a variable, or an item of one, is this very value."""
     found: list[Value] = []
 
@@ -222,19 +222,21 @@ def is_held(low: Any, value: Value) -> bool:
         found.extend([one] if one is value else [])
         return one
 
-    for names in (low.state.names, low.state.heap, *(frame.names for frame in low.waiting)):
-        moved(dict(names), look)
+    for names in (low.state.names, low.state.heap, *(frame.names for frame in low.waiting_frames)):
+        map_values(dict(names), look)
     return bool(found)
 
 
-def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
+def map_values(thing: Any, change: Callable[[Value], Any]) -> Any:
     """``thing`` with ``change`` made to every value in it. A container with an item that is lost
     is lost itself."""
     if isinstance(thing, Value):
         return change(thing)
-    new = mapped(thing, lambda part: part if isinstance(part, Unset) else moved(part, change))
+    new = map_components(
+        thing, lambda part: part if isinstance(part, Unset) else map_values(part, change)
+    )
     if isinstance(new, MaybeUnset):
         return new.value if isinstance(new.value, Unset) else new
     if new is not thing:
-        return next((part for part in parts_of(new) if isinstance(part, Unset)), new)
+        return next((part for part in components(new) if isinstance(part, Unset)), new)
     return new

@@ -17,7 +17,7 @@ import numpy as np
 from autodiff_compiler.cost_model import costs
 
 #: Where NumPy has functions whose outcome depends on their arguments alone.
-_SPACES: dict[str, ModuleType] = {
+_NAMESPACES: dict[str, ModuleType] = {
     "np": np,
     "np.linalg": np.linalg,
     "np.fft": np.fft,
@@ -46,7 +46,7 @@ class Recipes:
         self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any
     ) -> None:
         """Keep how ``made``, the outcome of a call, is written; the parts of a tuple, by index."""
-        name = _names().get(id(callee))
+        name = _function_names().get(id(callee))
         if name is None:
             return
         given = [self._argument(arg) for arg in args]
@@ -56,7 +56,7 @@ class Recipes:
         call = f"{name}({', '.join(map(str, given))})"
         parts = enumerate(made) if isinstance(made, (tuple, list)) else ()
         for text, array in ((call, made), *((f"{call}[{n}]", part) for n, part in parts)):
-            if isinstance(array, (np.ndarray, np.generic)) and _gives(text, array):
+            if isinstance(array, (np.ndarray, np.generic)) and _evaluates_to(text, array):
                 self._made[id(array)] = array, text
 
     def text(self, array: Any) -> str | None:
@@ -80,7 +80,7 @@ class Recipes:
         if value is None or isinstance(value, (bool, str)):
             return repr(value)
         if type(value) in (int, float, complex):
-            return _number(value)
+            return _number_literal(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
         if any(value is kind for kind in (int, float, bool, complex)):
@@ -103,25 +103,25 @@ def literal(array: Any) -> str | None:
         return None
     name = f"np.{'bool' if dtype.kind == 'b' else dtype.name}"
     if isinstance(array, np.generic):
-        text = f"{name}({_number(array.item())})"
+        text = f"{name}({_number_literal(array.item())})"
     elif array.size == 0:
         text = f"np.zeros({array.shape}, {name})"
     else:
         usual = ("bool", "int64", "float64", "complex128")
         kind = "" if dtype.name in usual else f", {name}"
-        text = f"np.array({_nested(array.tolist())}{kind})"
-    return text if _gives(text, array) else None
+        text = f"np.array({_nested_literal(array.tolist())}{kind})"
+    return text if _evaluates_to(text, array) else None
 
 
-def _nested(items: Any) -> str:
+def _nested_literal(items: Any) -> str:
     if isinstance(items, list):
-        return f"[{', '.join(map(_nested, items))}]"
-    return _number(items)
+        return f"[{', '.join(map(_nested_literal, items))}]"
+    return _number_literal(items)
 
 
-def _number(value: Any) -> str:
+def _number_literal(value: Any) -> str:
     if type(value) is complex:
-        return f"complex({_number(value.real)}, {_number(value.imag)})"
+        return f"complex({_number_literal(value.real)}, {_number_literal(value.imag)})"
     text = repr(value)
     return text.replace("nan", "np.nan").replace("inf", "np.inf") if type(value) is float else text
 
@@ -131,7 +131,7 @@ def _is_plain_dtype(dtype: Any) -> bool:
     return native and dtype.type.__module__ == "numpy" and dtype.kind in "biufc"
 
 
-def _gives(text: str, array: Any) -> bool:
+def _evaluates_to(text: str, array: Any) -> bool:
     """Decide whether a text gives this very array."""
     if array.size > costs().checked_array_elements:
         return False
@@ -147,11 +147,11 @@ def _gives(text: str, array: Any) -> bool:
 
 
 @functools.cache
-def _names() -> dict[int, str]:
+def _function_names() -> dict[int, str]:
     """Return the text of each function by its identity."""
     return {
         id(function): f"{space}.{name}"
-        for space, module in reversed(_SPACES.items())
+        for space, module in reversed(_NAMESPACES.items())
         for name, function in vars(module).items()
         if callable(function) and name[0] != "_" and name not in _IMPURE
         and not isinstance(function, type)

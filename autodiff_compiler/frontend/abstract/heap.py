@@ -25,11 +25,11 @@ from autodiff_compiler.frontend.abstract.values import (
     IteratorPosition,
     LazyIterable,
     MaybeUnset,
-    Own,
+    ObjectDict,
     Partial,
     State,
     Unset,
-    mapped,
+    map_components,
 )
 from autodiff_compiler.ir.nodes import Value
 
@@ -39,7 +39,7 @@ def detach(value: Any, state: State) -> Any:
     if isinstance(value, HeapRef):
         return DetachedContainer(value.kind, detach(state.heap.get(value), state))
     if isinstance(value, (MaybeUnset, tuple, dict)):
-        return mapped(value, lambda item: detach(item, state))
+        return map_components(value, lambda item: detach(item, state))
     return value
 
 
@@ -48,19 +48,19 @@ def reattach(value: Any, allocate: Callable[[str, Any], HeapRef]) -> Any:
     if isinstance(value, DetachedContainer):
         return allocate(value.kind, reattach(value.contents, allocate))
     if isinstance(value, (MaybeUnset, tuple, dict)):
-        return mapped(value, lambda item: reattach(item, allocate))
+        return map_components(value, lambda item: reattach(item, allocate))
     return value
 
 
 def holds_refs(value: Any) -> bool:
     """Whether a list or dict of the heap is in ``value``."""
-    return any(True for _ in _refs(value, set()))
+    return any(True for _ in _direct_refs(value, set()))
 
 
-def is_frozen(value: Any) -> bool:
+def is_detached(value: Any) -> bool:
     """Finds out if ``detach`` took a list or dict out of ``value``."""
     if isinstance(value, (tuple, dict)):
-        return any(map(is_frozen, value.values() if isinstance(value, dict) else value))
+        return any(map(is_detached, value.values() if isinstance(value, dict) else value))
     return isinstance(value, DetachedContainer)
 
 
@@ -74,7 +74,7 @@ def is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (Value, HeapRef, Unset, str, *NUMBERS))
 
 
-def held_by(ref: HeapRef, names: Mapping[str, Any]) -> str:
+def holder_of(ref: HeapRef, names: Mapping[str, Any]) -> str:
     """Return the variable that holds a list or dict, for names and messages."""
     return next((name for name, value in names.items() if value is ref), ref.kind)
 
@@ -92,7 +92,7 @@ class HeapOwnership:
         found: Counter[HeapRef] = Counter()
 
         def visit(value: Any) -> None:
-            for ref in _refs(value, self.seen):
+            for ref in _direct_refs(value, self.seen):
                 found[ref] += 1
                 if found[ref] == 1:
                     visit(self.state.heap.get(ref))
@@ -101,15 +101,15 @@ class HeapOwnership:
             visit(root)
         return found
 
-    def sole(self, value: Any) -> bool:
+    def is_unique(self, value: Any) -> bool:
         """Whether nothing else holds any list or dict that is in ``value``, at any depth."""
         return all(
-            self.count[ref] <= 1 and self.sole(self.state.heap.get(ref))
-            for ref in _refs(value, set())
+            self.count[ref] <= 1 and self.is_unique(self.state.heap.get(ref))
+            for ref in _direct_refs(value, set())
         )
 
 
-def _refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
+def _direct_refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
     """The lists and dicts that ``value`` holds directly; frames in ``seen`` are left out."""
     if isinstance(value, HeapRef):
         yield value
@@ -121,14 +121,14 @@ def _refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
         parts = value.values()
     elif isinstance(value, MaybeUnset):
         parts = (value.value,)
-    elif isinstance(value, (ContainerMethod, Own, DictView)):
+    elif isinstance(value, (ContainerMethod, ObjectDict, DictView)):
         parts = (value.ref,)
     elif isinstance(value, IteratorPosition):
         parts = (value.source,)
     elif isinstance(value, Partial):
         parts = (value.func, value.args, value.keywords)
     elif isinstance(value, Closure):
-        parts = (value.defaults, *_around(value.frame, seen))
+        parts = (value.defaults, *_enclosing_names(value.frame, seen))
     elif isinstance(value, CallableChoice):
         parts = (value.left, value.right)
     elif isinstance(value, LazyIterable):
@@ -136,10 +136,10 @@ def _refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
     elif isinstance(value, MethodType):
         parts = (value.__self__,)
     for part in parts:
-        yield from _refs(part, seen)
+        yield from _direct_refs(part, seen)
 
 
-def _around(frame: Frame | None, seen: set[int]) -> Iterator[Any]:
+def _enclosing_names(frame: Frame | None, seen: set[int]) -> Iterator[Any]:
     while frame is not None:
         if id(frame) not in seen:
             seen.add(id(frame))

@@ -15,7 +15,11 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.heap import dict_of
-from autodiff_compiler.frontend.abstract.runtime_lists import check_lengths, is_long, length_of
+from autodiff_compiler.frontend.abstract.runtime_lists import (
+    check_zip_lengths,
+    is_runtime_list,
+    length_of,
+)
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
     HeapRef,
@@ -39,44 +43,44 @@ def is_iterator(value: Any) -> bool:
     return isinstance(value, HeapRef) and value.kind == KIND
 
 
-def flows(value: Any) -> bool:
+def is_consumed_by_iteration(value: Any) -> bool:
     """Whether going through ``value`` uses up an iterator, or calls something for each item."""
     by_item = isinstance(value, LazyIterable) and value.kind not in ("enumerate", "zip", "reversed")
     return by_item or is_iterator(value) or (
-        isinstance(value, LazyIterable) and any(map(flows, value.sources))
+        isinstance(value, LazyIterable) and any(map(is_consumed_by_iteration, value.sources))
     )  # fmt: skip
 
 
-def made(low: Any, items: Iterable[Any]) -> HeapRef:
+def new_iterator(low: Any, items: Iterable[Any]) -> HeapRef:
     """A new iterator over these items."""
     found: HeapRef = low.allocate(KIND, tuple(items))
     return found
 
 
-def begun(low: Any, source: Any) -> HeapRef:
+def iterator_over(low: Any, source: Any) -> HeapRef:
     """The iterator over ``source``, as ``iter`` gives it."""
     if is_iterator(source):
         return source
-    found: HeapRef = low.allocate(KIND, _begin(low, source))
+    found: HeapRef = low.allocate(KIND, _initial_position(low, source))
     return found
 
 
-def _begin(low: Any, source: Any) -> Any:
+def _initial_position(low: Any, source: Any) -> Any:
     """The contents of an iterator of which nothing was taken yet."""
     if isinstance(source, LazyIterable) and source.kind == "reversed":
         (inner,) = source.sources
-        first = _begin(low, inner)
+        first = _initial_position(low, inner)
         if isinstance(first, IteratorPosition):
-            return replace(first, at=_count(low, first) - 1, step=-1)
+            return replace(first, at=_item_count(low, first) - 1, step=-1)
         return tuple(reversed(low.sequence(inner)))
     if isinstance(source, LazyIterable):
-        return replace(source, sources=tuple(begun(low, each) for each in source.sources))
+        return replace(source, sources=tuple(iterator_over(low, each) for each in source.sources))
     if isinstance(source, DictView) or isinstance(source, HeapRef) and source.kind == "dict":
         return IteratorPosition(source, keys=tuple(dict_of(low, source)))
     if (
         isinstance(source, HeapRef)
         and source.kind == "list"
-        and not is_long(low.state.heap[source])
+        and not is_runtime_list(low.state.heap[source])
     ):
         return IteratorPosition(source)
     if isinstance(source, Value) and isinstance(source.type, ArrayType):
@@ -84,75 +88,79 @@ def _begin(low: Any, source: Any) -> Any:
     return tuple(low.sequence(source))
 
 
-def named(low: Any, value: Any) -> Any:
+def as_variable(low: Any, value: Any) -> Any:
     """``value`` as a variable holds it: what is gone through once is an iterator, though one of
     which nothing was taken yet may still be gone through by a loop."""
     if not isinstance(value, LazyIterable):
         return value
-    return low.allocate(KIND, value) if low.handlers.becomes_loop(low, value) else begun(low, value)
+    return (
+        low.allocate(KIND, value)
+        if low.handlers.becomes_loop(low, value)
+        else iterator_over(low, value)
+    )
 
 
-def whole(low: Any, value: Any) -> Any:
+def drain(low: Any, value: Any) -> Any:
     """What a loop that goes to the end goes through; the iterator is at its end then."""
-    if not is_iterator(value) or not _is_new(low.state.heap[value]):
+    if not is_iterator(value) or not _is_unstarted(low.state.heap[value]):
         return value
     source = low.state.heap[value]
     low.state.heap[value] = ()
     return source
 
 
-def all_of(low: Any, value: Any) -> Any:
+def drain_at_once(low: Any, value: Any) -> Any:
     """What is left of an iterator that is gone through at once: what a generator expression would
     give may be a list that a loop makes."""
-    source = whole(low, value)
+    source = drain(low, value)
     if isinstance(source, LazyIterable) and source.kind == "generator":
         return low.handlers.evaluate_generator(low, source.function, source.sources[0])
     return source
 
 
-def _is_new(contents: Any) -> bool:
+def _is_unstarted(contents: Any) -> bool:
     """Whether it is not even begun."""
     return isinstance(contents, LazyIterable) and not all(map(is_iterator, contents.sources))
 
 
-def taken(low: Any, ref: HeapRef) -> Iterator[Any]:
+def remaining_items(low: Any, ref: HeapRef) -> Iterator[Any]:
     """The items that are left, each at the moment at which it is asked for."""
-    while (item := _take(low, ref)) is not End:
+    while (item := _next_item(low, ref)) is not End:
         yield item
 
 
-def gone_through(low: Any, value: Any) -> Iterator[Any]:
-    """As ``taken``, of a value that may be gone through."""
-    ref = begun(low, value)
-    yield from taken(low, ref)
+def items_of(low: Any, value: Any) -> Iterator[Any]:
+    """As ``remaining_items``, of a value that may be gone through."""
+    ref = iterator_over(low, value)
+    yield from remaining_items(low, ref)
     if ref is not value:
         low.state.heap.pop(ref, None)
 
 
-def _take(low: Any, ref: HeapRef) -> Any:
+def _next_item(low: Any, ref: HeapRef) -> Any:
     """The next item, or ``End``."""
     heap, contents = low.state.heap, low.state.heap[ref]
-    if _is_new(contents):
-        contents = heap[ref] = _begin(low, contents)
+    if _is_unstarted(contents):
+        contents = heap[ref] = _initial_position(low, contents)
     if isinstance(contents, tuple):
         first, *rest = contents or (End,)
         heap[ref] = tuple(rest)
         return first
     if isinstance(contents, IteratorPosition):
-        if not 0 <= contents.at < _count(low, contents):
+        if not 0 <= contents.at < _item_count(low, contents):
             heap[ref] = ()
             return End
         heap[ref] = replace(contents, at=contents.at + contents.step)
         if isinstance(contents.source, Value):
             return indexing.index(contents.source, index=(contents.at,))
-        return low.lifted(_present(low, contents)[contents.at])
+        return low.lifted(_current_items(low, contents)[contents.at])
     if contents.kind == "generator":
-        return _generate(low, contents)
-    if contents.kind in STEPS:
-        return STEPS[contents.kind](low, ref, contents)
+        return _next_of_generator(low, contents)
+    if contents.kind in NEXT_ITEM:
+        return NEXT_ITEM[contents.kind](low, ref, contents)
     row = []
     for source in contents.sources:
-        row.append(_take(low, source))
+        row.append(_next_item(low, source))
         if row[-1] is End:
             return End
     if contents.kind == "enumerate":
@@ -165,70 +173,72 @@ def _take(low: Any, ref: HeapRef) -> Any:
     return tuple(row) if row else End
 
 
-def _generate(low: Any, generator: LazyIterable) -> Any:
+def _next_of_generator(low: Any, generator: LazyIterable) -> Any:
     """The next item of a generator expression: its second source has what was made of the present
     item of its first."""
     source, ready = generator.sources
-    while (item := _take(low, ready)) is End:
-        if (first := _take(low, source)) is End:
+    while (item := _next_item(low, ready)) is End:
+        if (first := _next_item(low, source)) is End:
             return End
         low.state.heap[ready] = tuple(low.handlers.generate_items(low, generator.function, first))
     return item
 
 
-def _filtered(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
+def _next_of_filter(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     (source,) = part.sources
-    while (item := _take(low, source)) is not End:
+    while (item := _next_item(low, source)) is not End:
         found = item if part.function is None else low.call(part.function, (item,), {})
         if low.static(low.truth(found), "the condition of filter()"):
             break
     return item
 
 
-def _chain(low: Any, ref: HeapRef, chain: LazyIterable) -> Any:
+def _next_of_chain(low: Any, ref: HeapRef, chain: LazyIterable) -> Any:
     """The first source has what is chained, of which the second is the present one."""
     rest, present = chain.sources
-    while (item := _take(low, present)) is End:
-        if (following := _take(low, rest)) is End:
+    while (item := _next_item(low, present)) is End:
+        if (following := _next_item(low, rest)) is End:
             low.state.heap[ref] = ()
             return End
-        present = begun(low, following)
+        present = iterator_over(low, following)
         low.state.heap[ref] = replace(chain, sources=(rest, present))
     return item
 
 
-def _zip_longest(low: Any, ref: HeapRef, rows: LazyIterable) -> Any:
+def _next_of_zip_longest(low: Any, ref: HeapRef, rows: LazyIterable) -> Any:
     """A source at its end is not asked again."""
-    row = [_take(low, source) for source in rows.sources]
+    row = [_next_item(low, source) for source in rows.sources]
     if all(item is End for item in row):
         low.state.heap[ref] = ()
         return End
-    left = (made(low, ()) if item is End else source for item, source in zip(row, rows.sources))
+    left = (
+        new_iterator(low, ()) if item is End else source for item, source in zip(row, rows.sources)
+    )
     low.state.heap[ref] = replace(rows, sources=tuple(left))
     return tuple(rows.start if item is End else item for item in row)
 
 
-def _pairwise(low: Any, ref: HeapRef, pairs: LazyIterable) -> Any:
+def _next_of_pairwise(low: Any, ref: HeapRef, pairs: LazyIterable) -> Any:
     """The second source has the item before, if there is one."""
     source, last = pairs.sources
-    before, item = _last(low, source, last), End
-    if before is not End and (item := _take(low, source)) is not End:
+    before, item = _last_or_next(low, source, last), End
+    if before is not End and (item := _next_item(low, source)) is not End:
         low.state.heap[last] = (item,)
         return (before, item)
     low.state.heap[ref] = ()
     return End
 
 
-def _last(low: Any, source: HeapRef, last: HeapRef) -> Any:
+def _last_or_next(low: Any, source: HeapRef, last: HeapRef) -> Any:
     """What ``last`` has, or where that is nothing the next item of ``source``."""
-    before = _take(low, last)
-    return _take(low, source) if before is End else before
+    before = _next_item(low, last)
+    return _next_item(low, source) if before is End else before
 
 
-def _running(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
+def _next_of_accumulate(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
     """The second source has what was made of the items before, if there were any."""
     source, last = sums.sources
-    before, item = _take(low, last), _take(low, source)
+    before, item = _next_item(low, last), _next_item(low, source)
     if item is End:
         low.state.heap[ref] = ()
         return End
@@ -240,11 +250,11 @@ def _running(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
     return item
 
 
-def _sliced(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
+def _next_of_islice(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     """At the start of ``part``: how many items were asked for, the place of the next that is
     wanted, where it ends, and the step."""
     (source,), (at, wanted, stop, step) = part.sources, part.start
-    while at != stop and (item := _take(low, source)) is not End:
+    while at != stop and (item := _next_item(low, source)) is not End:
         at += 1
         if at > wanted:
             low.state.heap[ref] = replace(part, start=(at, wanted + step, stop, step))
@@ -254,25 +264,25 @@ def _sliced(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
 
 
 #: How those take an item that do not simply ask each source for one.
-STEPS: dict[str, Callable[[Any, HeapRef, LazyIterable], Any]] = {
-    "filter": _filtered,
-    "chain": _chain,
-    "zip_longest": _zip_longest,
-    "pairwise": _pairwise,
-    "accumulate": _running,
-    "islice": _sliced,
+NEXT_ITEM: dict[str, Callable[[Any, HeapRef, LazyIterable], Any]] = {
+    "filter": _next_of_filter,
+    "chain": _next_of_chain,
+    "zip_longest": _next_of_zip_longest,
+    "pairwise": _next_of_pairwise,
+    "accumulate": _next_of_accumulate,
+    "islice": _next_of_islice,
 }
 
 
-def _count(low: Any, along: IteratorPosition) -> int:
+def _item_count(low: Any, along: IteratorPosition) -> int:
     """How many items there are to go along now."""
     if not isinstance(along.source, Value):
-        return len(_present(low, along))
+        return len(_current_items(low, along))
     found: int = low.static(length_of(low, along.source), "the number of items")
     return found
 
 
-def _present(low: Any, along: IteratorPosition) -> Sequence[Any]:
+def _current_items(low: Any, along: IteratorPosition) -> Sequence[Any]:
     """What there is to go along now; a dict must have the keys that it had."""
     if along.keys is not None:
         keys = tuple(dict_of(low, along.source))
@@ -287,8 +297,8 @@ def _present(low: Any, along: IteratorPosition) -> Sequence[Any]:
     return found
 
 
-def _next(low: Any, iterator: Any, *default: Any) -> Any:
-    iterator = named(low, iterator)
+def _call_next(low: Any, iterator: Any, *default: Any) -> Any:
+    iterator = as_variable(low, iterator)
     if not is_iterator(iterator):
         kind = "list" if isinstance(iterator, HeapRef) else low.described(iterator)
         raise low.fail(
@@ -296,7 +306,7 @@ def _next(low: Any, iterator: Any, *default: Any) -> Any:
             f"next() takes an iterator, and a {kind} is not one",
             "make an iterator first: next(iter(items))",
         ).meaning(TypeError(f"'{kind}' object is not an iterator"))
-    item = _take(low, iterator)
+    item = _next_item(low, iterator)
     if item is not End:
         return item
     if default:
@@ -308,34 +318,34 @@ def _next(low: Any, iterator: Any, *default: Any) -> Any:
     ).meaning(StopIteration())
 
 
-def _reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
-    items = itertools.chain(initial, gone_through(low, source))
+def _call_reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
+    items = itertools.chain(initial, items_of(low, source))
     found = next(items, End)
     if found is End:
         raise TypeError("reduce() of empty iterable with no initial value")
     return functools.reduce(lambda found, item: low.call(function, (found, item), {}), items, found)
 
 
-def _now(function: Callable[..., Any]) -> Callable[..., Any]:
+def _eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of ``itertools`` on the items that its arguments have now."""
 
     def apply(low: Any, *sources: Any, **settings: Any) -> HeapRef:
-        return made(low, function(*map(low.sequence, sources), **settings))
+        return new_iterator(low, function(*map(low.sequence, sources), **settings))
 
     return apply
 
 
-def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``_now``, where only the first argument has items."""
+def _eagerly_with_counts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``_eagerly``, where only the first argument has items."""
 
     def apply(low: Any, source: Any, *counts: Any) -> HeapRef:
         known = [low.static(count, "the number of items to take") for count in counts]
-        return made(low, function(low.sequence(source), *known))
+        return new_iterator(low, function(low.sequence(source), *known))
 
     return apply
 
 
-def _slice(low: Any, source: Any, *ends: Any) -> LazyIterable:
+def _new_islice(low: Any, source: Any, *ends: Any) -> LazyIterable:
     known = [low.static(end, "the number of items to take") for end in ends]
     itertools.islice((), *known)  # says what is wrong with them
     part = slice(*known)
@@ -344,59 +354,61 @@ def _slice(low: Any, source: Any, *ends: Any) -> LazyIterable:
     return LazyIterable("islice", (source,), start=(0, first, stop, part.step or 1))
 
 
-def _accumulate(low: Any, source: Any, func: Any = None, *, initial: Any = None) -> LazyIterable:
+def _new_accumulate(
+    low: Any, source: Any, func: Any = None, *, initial: Any = None
+) -> LazyIterable:
     if initial is None:
         return LazyIterable("accumulate", (source, ()), function=func)
-    return _chained(
+    return _new_chain(
         low, (initial,), LazyIterable("accumulate", (source, (initial,)), function=func)
     )
 
 
-def _chained(low: Any, *sources: Any) -> LazyIterable:
+def _new_chain(low: Any, *sources: Any) -> LazyIterable:
     return LazyIterable("chain", (sources, ()))
 
 
-def _zipped(low: Any, *sources: Any, strict: Any = False) -> LazyIterable:
+def _new_zip(low: Any, *sources: Any, strict: Any = False) -> LazyIterable:
     if low.static(strict, "the argument 'strict' of zip()"):
-        check_lengths(low, sources, known=not any(map(flows, sources)))
+        check_zip_lengths(low, sources, known=not any(map(is_consumed_by_iteration, sources)))
     return LazyIterable("zip", sources)
 
 
-def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> LazyIterable:
+def _new_zip_longest(low: Any, *sources: Any, fillvalue: Any = None) -> LazyIterable:
     return LazyIterable("zip_longest", sources, fillvalue)
 
 
-def _repeat(low: Any, thing: Any, times: Any) -> HeapRef:
-    return made(low, [thing] * low.static(times, "the number of repetitions"))
+def _new_repeat(low: Any, thing: Any, times: Any) -> HeapRef:
+    return new_iterator(low, [thing] * low.static(times, "the number of repetitions"))
 
 
 #: Functions that make iterators, or go through what they are given.
-ITERATORS: dict[Any, Callable[..., Any]] = {
+ITERATOR_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     enumerate: lambda low, items, start=0: LazyIterable("enumerate", (items,), start),
-    zip: _zipped,
+    zip: _new_zip,
     reversed: lambda low, items: LazyIterable(
         "reversed", (items,), low.state.heap.get(items) if isinstance(items, HeapRef) else None
     ),  # fmt: skip
     map: lambda low, function, *items: LazyIterable("map", items, function=function),
     filter: lambda low, function, items: LazyIterable("filter", (items,), function=function),
-    iter: begun,
-    next: _next,
-    functools.reduce: _reduce,
-    itertools.chain: _chained,
+    iter: iterator_over,
+    next: _call_next,
+    functools.reduce: _call_reduce,
+    itertools.chain: _new_chain,
     itertools.chain.from_iterable: lambda low, sources: LazyIterable("chain", (sources, ())),
-    itertools.product: _now(itertools.product),
-    itertools.zip_longest: _zipped_longest,
+    itertools.product: _eagerly(itertools.product),
+    itertools.zip_longest: _new_zip_longest,
     itertools.pairwise: lambda low, source: LazyIterable("pairwise", (source, ())),
-    itertools.combinations: _counted(itertools.combinations),
-    itertools.permutations: _counted(itertools.permutations),
-    itertools.islice: _slice,
-    itertools.accumulate: _accumulate,
+    itertools.combinations: _eagerly_with_counts(itertools.combinations),
+    itertools.permutations: _eagerly_with_counts(itertools.permutations),
+    itertools.islice: _new_islice,
+    itertools.accumulate: _new_accumulate,
     itertools.starmap: lambda low, f, rows: LazyIterable("starmap", (rows,), function=f),
-    itertools.repeat: _repeat,
+    itertools.repeat: _new_repeat,
 }
 
 
-def used_up(low: Any, value: Any) -> Sequence[Any]:
+def refuse_consuming(low: Any, value: Any) -> Sequence[Any]:
     """Refuses an iterator from outside: going through it now would leave nothing for the call."""
     raise low.fail(
         DTypeError,

@@ -15,7 +15,7 @@ from autodiff_compiler.frontend.abstract.values import (
     DetachedContainer,
     MaybeNone,
     PendingRuntimeList,
-    same_skeleton,
+    has_same_structure,
 )
 from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
@@ -37,7 +37,7 @@ from autodiff_compiler.operators.lists.runtime_lists import list_as
 def join_structure(left: Any, right: Any, is_list: bool = False) -> Any:
     """A value that shows the structure of both, with run-time lists where their lists differ in
     length; None if there is none. ``is_list``: they are the contents of a list."""
-    if same_skeleton(left, right):
+    if has_same_structure(left, right):
         return left
     if (
         isinstance(left, DetachedContainer)
@@ -48,14 +48,14 @@ def join_structure(left: Any, right: Any, is_list: bool = False) -> Any:
         return None if inner is None else DetachedContainer(left.kind, inner)
     if is_list:
         types = list_type(left), list_type(right)
-        joined = None if None in types else joined_type(*types)  # type: ignore[arg-type]
+        joined = None if None in types else join_types(*types)  # type: ignore[arg-type]
         return None if joined is None else Value(joined)
     if left is None or right is None or isinstance(left, MaybeNone) or isinstance(right, MaybeNone):
         bare = [side.value if isinstance(side, MaybeNone) else side for side in (left, right)]
         inner = (
             join_structure(*bare) if None not in bare else bare[1] if bare[0] is None else bare[0]
         )
-        return MaybeNone(inner) if optional.may_be_nothing(inner) else None
+        return MaybeNone(inner) if optional.can_be_optional(inner) else None
     keys: Sequence[Any] = ()
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         keys = range(len(left))
@@ -71,7 +71,9 @@ def conform(value: Any, like: Any) -> Any:
     """``value`` with its lists ready to become run-time lists where ``like`` has such."""
     if isinstance(like, MaybeNone):
         bare = value.value if isinstance(value, MaybeNone) else value
-        return MaybeNone(optional.absent(like.value) if bare is None else conform(bare, like.value))
+        return MaybeNone(
+            optional.none_like(like.value) if bare is None else conform(bare, like.value)
+        )
     if isinstance(value, tuple):
         if isinstance(like, Value) and isinstance(like.type, ListType):
             return PendingRuntimeList(value)
@@ -97,7 +99,7 @@ def list_type(contents: Any) -> ListType | None:
         type_ = _item_type(item)
         if type_ is None or joined is None:
             return None
-        joined = joined_type(joined, type_)
+        joined = join_types(joined, type_)
     return None if joined is None else ListType(joined)
 
 
@@ -115,16 +117,16 @@ def leaf_type(leaf: Any) -> Type | None:
     return list_type(leaf) if isinstance(leaf, PendingRuntimeList) else type_of(leaf)
 
 
-def joined_type(left: Type, right: Type) -> Type | None:
+def join_types(left: Type, right: Type) -> Type | None:
     """As ``types.join``, and dtypes join as in arithmetic: a number becomes an array if it meets
     one, also in tuples and lists. What is read after two ways meet has one dtype, whichever was
     taken."""
     if isinstance(left, TupleType) and isinstance(right, TupleType) and left != right:
         pairs = zip(left.items, right.items)
-        items = [joined_type(a, b) for a, b in pairs if len(left.items) == len(right.items)]
+        items = [join_types(a, b) for a, b in pairs if len(left.items) == len(right.items)]
         return TupleType(tuple(items)) if items and None not in items else None  # type: ignore[arg-type]
     if isinstance(left, ListType) and isinstance(right, ListType):
-        item = joined_type(left.item, right.item)
+        item = join_types(left.item, right.item)
         return None if item is None else ListType(item)
     arrays = [type_ for type_ in (left, right) if isinstance(type_, ArrayType)]
     if not arrays or not all(isinstance(t, (ArrayType, ScalarType)) for t in (left, right)):
@@ -139,7 +141,7 @@ def cast_to(operand: Any, type_: Type) -> AnyOperand:
     items, or of another's that are made such arrays."""
     if isinstance(operand, PendingRuntimeList):
         assert isinstance(type_, ListType)
-        return current().make(make_list, [item_as(x, type_.item) for x in operand.items], {})
+        return current().make(make_list, [cast_item_to(x, type_.item) for x in operand.items], {})
     have = type_of(operand)
     if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
         if type_.dtype not in (have.dtype, None):
@@ -155,7 +157,7 @@ def cast_to(operand: Any, type_: Type) -> AnyOperand:
     return operand
 
 
-def item_as(item: Any, type_: Type) -> AnyOperand:
+def cast_item_to(item: Any, type_: Type) -> AnyOperand:
     if isinstance(item, tuple) and isinstance(type_, TupleType):
-        return make_container([item_as(x, t) for x, t in zip(item, type_.items)])
+        return make_container([cast_item_to(x, t) for x, t in zip(item, type_.items)])
     return cast_to(item, type_)

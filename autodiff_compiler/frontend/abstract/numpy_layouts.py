@@ -43,15 +43,15 @@ def row_major(shape: tuple[int, ...]) -> Layout:
     return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
 
 
-def is_line(shape: tuple[int, ...]) -> bool:
+def has_one_order(shape: tuple[int, ...]) -> bool:
     """Decide whether at most one axis has more than one element: such an array has one order."""
     return sum(size != 1 for size in shape) < 2
 
 
-def ordered(type_: ArrayType, order: Any) -> Layout:
+def layout_in_order(type_: ArrayType, order: Any) -> Layout:
     """Return the layout of an argument in the order that ``interface.ArraySlot`` has.
 
-    >>> ordered(ArrayType("float64", (2, 3)), "F").strides
+    >>> layout_in_order(ArrayType("float64", (2, 3)), "F").strides
     (1, 2)
     """
     shape: Any = type_.shape
@@ -64,16 +64,16 @@ def ordered(type_: ArrayType, order: Any) -> Layout:
     return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
 
 
-def laid_out_as(array: Layout) -> Layout:
+def layout_of_array(array: Layout) -> Layout:
     """Return the layout of an array that is known, measured in elements."""
     strides = tuple(stride // max(array.itemsize, 1) for stride in array.strides)
     return as_strided(np.empty(1, np.int8), array.shape, strides, writeable=False)
 
 
-def reshaped(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
+def reshaped_layout(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
     """Return the layout of a reshaped view; None where NumPy has to take a copy.
 
-    >>> reshaped(row_major((2, 3)), (6,)).strides, reshaped(row_major((2, 3)).T, (6,))
+    >>> reshaped_layout(row_major((2, 3)), (6,)).strides, reshaped_layout(row_major((2, 3)).T, (6,))
     ((1,), None)
     """
     if layout.size == 0:
@@ -92,7 +92,7 @@ def reshaped(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
     return found
 
 
-def _indexed(layout: Layout, op: Op) -> Layout:
+def _layout_of_index(layout: Layout, op: Op) -> Layout:
     def end(part: Any) -> Any:
         if isinstance(part, tuple) and part[0] == "slice":
             return slice(*map(end, part[1:]))
@@ -104,8 +104,8 @@ def _indexed(layout: Layout, op: Op) -> Layout:
 
 
 #: What each operator that gives a view makes of the layout of its operand.
-VIEWING: dict[OpDef, Callable[[Layout, Op], Layout]] = {
-    indexing.index: _indexed,
+VIEW_LAYOUTS: dict[OpDef, Callable[[Layout, Op], Layout]] = {
+    indexing.index: _layout_of_index,
     concat_and_pad.flip: lambda x, op: np.flip(x, op.attrs["axes"]),
     concat_and_pad.squeeze: lambda x, op: np.squeeze(x, op.attrs["axes"]),
     rearrange.diagonal: lambda x, op: np.diagonal(x, op.attrs["offset"], -2, -1),
@@ -115,7 +115,7 @@ VIEWING: dict[OpDef, Callable[[Layout, Op], Layout]] = {
     structure.transpose: lambda x, op: x.transpose(op.attrs["perm"]),
 }
 #: Operators besides the elementwise ones whose result has the order of its operands.
-_IN_ORDER = frozenset(("cast", "copy", "full_like", "conj"))
+_ORDER_PRESERVING = frozenset(("cast", "copy", "full_like", "conj"))
 _ELEMENTWISE = ("elementwise", "zero")
 
 
@@ -128,18 +128,22 @@ def layout_of(op: Op, layouts: Layouts) -> Layout | None:
     if op.opdef.writes:
         return first
     try:
-        if op.opdef in VIEWING:
-            found = None if first is None else VIEWING[op.opdef](first, op)
+        if op.opdef in VIEW_LAYOUTS:
+            found = None if first is None else VIEW_LAYOUTS[op.opdef](first, op)
             return found if found is not None and found.shape == shape else None
     except (IndexError, ValueError):
         return None
     if op.opdef is structure.reshape:
-        return None if first is None else reshaped(first, shape)
+        return None if first is None else reshaped_layout(first, shape)
     if op.opdef is structure.full:
         return row_major(shape)
-    if op.name not in _IN_ORDER and op.opdef.kind not in _ELEMENTWISE and op.name != "matmul":
+    if (
+        op.name not in _ORDER_PRESERVING
+        and op.opdef.kind not in _ELEMENTWISE
+        and op.name != "matmul"
+    ):
         return None
-    if is_line(shape):
+    if has_one_order(shape):
         return row_major(shape)  # new memory has no gaps
     if op.name == "matmul":
         return row_major(shape) if len(shape) == 2 else None
@@ -153,15 +157,15 @@ def layout_of(op: Op, layouts: Layouts) -> Layout | None:
         elif rank == len(shape) or rank is None:
             return None
         partial |= layout is None and rank > 1
-    made = in_order_of(known, shape)
+    made = layout_like_operands(known, shape)
     # Where the orders of operands differ, NumPy takes the C order.
     return None if partial and not (made is not None and made.flags.c_contiguous) else made
 
 
-def in_order_of(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | None:
+def layout_like_operands(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | None:
     """Return the layout of a new array that an elementwise operator makes of such operands.
 
-    >>> in_order_of([row_major((3, 2)).T], (2, 3)).strides
+    >>> layout_like_operands([row_major((3, 2)).T], (2, 3)).strides
     (1, 2)
     """
     if not layouts or 0 in shape or all(each.flags.c_contiguous for each in layouts):

@@ -22,11 +22,11 @@ from autodiff_compiler.operators.indexing import concat_and_pad, creation, index
 from autodiff_compiler.operators.windows import rearrange
 
 
-def _in_shape_of(source: Value, new: Any, op: Op) -> Any:
+def _reshape_back(source: Value, new: Any, op: Op) -> Any:
     return structure.reshape_like(new, source)
 
 
-def _on_diagonal(source: Value, new: Any, op: Op) -> Any:
+def _write_diagonal(source: Value, new: Any, op: Op) -> Any:
     """Return ``source`` with ``new`` on the diagonal that ``op`` took of it."""
     *_, rows, columns = static_shape(source) or (0, 0)
     offset = op.attrs["offset"]
@@ -38,7 +38,7 @@ def _on_diagonal(source: Value, new: Any, op: Op) -> Any:
     return indexing.set_item(source, new, *places, index=("...", ("op", 0), ("op", 1)))
 
 
-def written_at(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
+def with_written(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
     """Return ``source`` with ``new`` written at an index. An array without axes is written to as a
     whole, so that its place need not be one that a number could not have."""
     if source.ndim == 0 and all(part in ("...", None) for part in index):
@@ -53,17 +53,17 @@ def written_at(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
 
 #: What an array becomes when a view of it, which an operator gave, becomes ``new``. Of operators
 #: that are not here, no result is written through.
-_WRITTEN: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
-    indexing.index: lambda source, new, op: written_at(
+_WRITE_BACK: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
+    indexing.index: lambda source, new, op: with_written(
         source, new, op.operands[1:], op.attrs["index"]
     ),
     concat_and_pad.flip: lambda source, new, op: concat_and_pad.flip(new, axes=op.attrs["axes"]),
-    concat_and_pad.squeeze: _in_shape_of,
-    rearrange.diagonal: _on_diagonal,
+    concat_and_pad.squeeze: _reshape_back,
+    rearrange.diagonal: _write_diagonal,
     parts.imag: lambda source, new, op: parts.real(source) + new * 1j,
     parts.real: lambda source, new, op: new + parts.imag(source) * 1j,
-    structure.expand_dims: _in_shape_of,
-    structure.reshape: _in_shape_of,
+    structure.expand_dims: _reshape_back,
+    structure.reshape: _reshape_back,
     structure.swap_last_axes: lambda source, new, op: structure.swap_last_axes(new),
     structure.transpose: lambda source, new, op: structure.transpose(
         new, perm=structure.inverse(op.attrs["perm"])
@@ -71,7 +71,7 @@ _WRITTEN: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
 }
 
 
-def may_share(op: Op) -> bool:
+def may_be_view(op: Op) -> bool:
     """Decide whether the result of ``op`` may lie in the memory of its first operand."""
     type_ = op.results[0].type if op.results else None
     if not op.opdef.views or not isinstance(type_, ArrayType):
@@ -79,43 +79,43 @@ def may_share(op: Op) -> bool:
     if op.opdef is indexing.index:
         if type_.ndim == 0 and "..." not in op.attrs["index"]:
             return False  # a number
-        return not any(_copies(part, op) for part in op.attrs["index"])
+        return not any(_is_advanced_index(part, op) for part in op.attrs["index"])
     source = type_of(op.operands[0])
     if type_.ndim != 0 or isinstance(source, ArrayType) and source.ndim != 0:
         return True
     return op.opdef is not structure.reshape  # of a number it makes a new array
 
 
-def shares(low: Any, op: Op | None) -> bool:
+def is_view(low: Any, op: Op | None) -> bool:
     """Decide whether it certainly does."""
-    if op is None or not may_share(op):
+    if op is None or not may_be_view(op):
         return False
     if op.opdef is indexing.index:
         parts = op.attrs["index"]
         surely_array = op.result.type.ndim is not None or any(  # type: ignore[attr-defined]
             part is None or part == "..." or is_slice(part) for part in parts
         )
-        return surely_array and all(_is_basic(part, op) for part in parts)
+        return surely_array and all(_is_basic_index(part, op) for part in parts)
     if op.opdef is structure.reshape:
-        return op.results[0] in low.compilation.memory.reshaped
+        return op.results[0] in low.compilation.aliases.reshaped
     if op.opdef is rearrange.diagonal:
         return static_shape(op.operands[0]) is not None
-    return op.opdef in _WRITTEN or op.opdef is structure.broadcast_to
+    return op.opdef in _WRITE_BACK or op.opdef is structure.broadcast_to
 
 
-def note(low: Any, op: Op) -> None:
+def record_aliases(low: Any, op: Op) -> None:
     """Keep what is known of the memory of a new operation's result."""
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     if not op.results or not isinstance(op.results[0].type, ArrayType):
         return
     layout = layout_of(op, memory.layouts)
     result = op.results[0]
     if layout is not None:
         memory.layouts[result] = layout
-    if may_share(op):
-        memory.may_be(result, memory.of(op.operands[0]))
+    if may_be_view(op):
+        memory.set_aliases(result, memory.of(op.operands[0]))
         if op.opdef is indexing.index:
-            memory.stands(result, True)
+            memory.set_is_array(result, True)
         if op.opdef is structure.reshape and (layout is not None or _keeps_order(op)):
             memory.reshaped.add(result)
         if op.operands[0] in memory.read_only or op.opdef is structure.broadcast_to:
@@ -132,7 +132,7 @@ def _keeps_order(op: Op) -> bool:
     return [size for size in have if size != 1] == [size for size in want if size != 1]
 
 
-def _copies(part: Any, op: Op) -> bool:
+def _is_advanced_index(part: Any, op: Op) -> bool:
     """Whether this part of an index makes NumPy take a copy: a bool, or an array of positions.
     What has no dimensions may be a NumPy number, which reads a view."""
     if not isinstance(part, tuple) or part[0] == "slice":
@@ -141,44 +141,44 @@ def _copies(part: Any, op: Op) -> bool:
     return isinstance(type_, ArrayType) and (type_.dtype == "bool" or bool(type_.ndim))
 
 
-def _is_basic(part: Any, op: Op) -> bool:
+def _is_basic_index(part: Any, op: Op) -> bool:
     if isinstance(part, tuple):
         kind, *inner = part
         if kind == "slice":
-            return all(_is_basic(end, op) for end in inner)
+            return all(_is_basic_index(end, op) for end in inner)
         place = op.operands[1 + inner[0]]
         return not isinstance(place, Value) or place.type == INT
     return part is None or part == "..." or type(part) is int
 
 
-def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
+def updated_views(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
     """What every value that lies in the memory of ``owner`` becomes, when that becomes ``new``."""
     base, now = owner, new
-    while (maker := low.builder.producer(base)) is not None and shares(low, maker):
-        write = _WRITTEN.get(maker.opdef)
+    while (maker := low.builder.producer(base)) is not None and is_view(low, maker):
+        write = _WRITE_BACK.get(maker.opdef)
         if write is None:
             break
         base = maker.operands[0]
         now = write(base, now, maker)
     now.name, now.has_user_name = base.name, base.has_user_name
-    low.compilation.memory.like(base, now)
+    low.compilation.aliases.copy_facts(base, now)
     found = {base: now}
 
     def follow(value: Any) -> Value | None:
         maker = low.builder.producer(value)
-        if value in found or maker is None or not shares(low, maker):
+        if value in found or maker is None or not is_view(low, maker):
             return found.get(value)
         source = follow(maker.operands[0])
         if source is None:
             return None
         made: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
         made.name, made.has_user_name = value.name, value.has_user_name
-        low.compilation.memory.like(value, made)
+        low.compilation.aliases.copy_facts(value, made)
         found[value] = made
         return made
 
     follow(owner)
-    frames = (frame.names for frame in low.waiting)
+    frames = (frame.names for frame in low.waiting_frames)
     for names in (low.state.names, low.state.heap, *frames):
         for thing in names.values():
             for leaf in leaves(thing):

@@ -17,14 +17,14 @@ from autodiff_compiler.operators.core.control import is_unset, undefined
 from autodiff_compiler.operators.elementwise import comparisons
 
 
-def may_be_nothing(value: Any) -> bool:
+def can_be_optional(value: Any) -> bool:
     """Whether a value can share a variable with None: a tensor, a number, or a tuple of these."""
     if isinstance(value, tuple):
-        return bool(value) and all(map(may_be_nothing, value))
+        return bool(value) and all(map(can_be_optional, value))
     return isinstance(value, (Value, MaybeNone, *NUMBERS))
 
 
-def sides(left: Any, right: Any) -> tuple[Any, Any] | None:
+def optional_pair(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Two values of which one may be None, with undefined leaves in the place of None; None where
     they cannot share a variable."""
     if left is not None and right is not None and not (
@@ -33,13 +33,13 @@ def sides(left: Any, right: Any) -> tuple[Any, Any] | None:
         return None
     bare = [side.value if isinstance(side, MaybeNone) else side for side in (left, right)]
     like = bare[1] if bare[0] is None else bare[0]
-    if not may_be_nothing(like):
+    if not can_be_optional(like):
         return None
-    one, other = (absent(like) if side is None else side for side in bare)
+    one, other = (none_like(like) if side is None else side for side in bare)
     return one, other
 
 
-def absent(like: Any) -> Any:
+def none_like(like: Any) -> Any:
     """None in the structure of ``like``."""
     new = (current().make(undefined, (), {}) for _ in leaves(like))
     return rebuild(like, new)
@@ -51,7 +51,7 @@ def is_none(perhaps: MaybeNone) -> Value:
     return found
 
 
-def certain(low: Any, perhaps: MaybeNone, name: str) -> Any:
+def require_value(low: Any, perhaps: MaybeNone, name: str) -> Any:
     """The value, which forward checks to be there."""
     with low.builder.block() as ops:
         low.builder.make(effects.fail, (f"{name} is None here",), {"error": "TypeError"})
@@ -59,7 +59,7 @@ def certain(low: Any, perhaps: MaybeNone, name: str) -> Any:
     return perhaps.value
 
 
-def implied(low: Any, test: Any, truth: bool) -> Iterator[tuple[Value, bool]]:
+def implied_by(low: Any, test: Any, truth: bool) -> Iterator[tuple[Value, bool]]:
     """The tests that are known to be true, or false, where ``test`` is."""
     maker = low.builder.producer(test)
     if maker is None:
@@ -67,33 +67,33 @@ def implied(low: Any, test: Any, truth: bool) -> Iterator[tuple[Value, bool]]:
     if maker.opdef is is_unset:
         yield maker.operands[0], truth
     elif maker.opdef is comparisons.logical_not:
-        yield from implied(low, maker.operands[0], not truth)
+        yield from implied_by(low, maker.operands[0], not truth)
     elif maker.opdef is (comparisons.logical_and if truth else comparisons.logical_or):
         for operand in maker.operands:
-            yield from implied(low, operand, truth)
+            yield from implied_by(low, operand, truth)
     elif maker.name == "cast":
-        yield from implied(low, maker.operands[0], truth)
+        yield from implied_by(low, maker.operands[0], truth)
     elif maker.name == "if":
         # ``a and b`` is true, and ``a or b`` false, where both are.
         one, other = (region.yields[maker.results.index(test)] for region in maker.regions)
         decided = other if truth else one
-        if decided is not truth and _is(low, decided, maker.operands[0], not truth):
-            yield from implied(low, maker.operands[0], truth)
-            yield from implied(low, one if truth else other, truth)
+        if decided is not truth and _is_condition(low, decided, maker.operands[0], not truth):
+            yield from implied_by(low, maker.operands[0], truth)
+            yield from implied_by(low, one if truth else other, truth)
 
 
-def _is(low: Any, operand: Any, test: Any, truth: bool) -> bool:
+def _is_condition(low: Any, operand: Any, test: Any, truth: bool) -> bool:
     maker = low.builder.producer(operand)
     if maker is not None and maker.name in ("cast", "full"):
-        return _is(low, (*maker.operands, maker.attrs.get("value"))[0], test, truth)
+        return _is_condition(low, (*maker.operands, maker.attrs.get("value"))[0], test, truth)
     return operand is test or operand is truth
 
 
-def narrowed(low: Any, test: Any, truth: bool) -> dict[str, tuple[Any, Any]]:
+def narrowed_by(low: Any, test: Any, truth: bool) -> dict[str, tuple[Any, Any]]:
     """What is known of variables where ``test`` is true, or false: as they are held, and as they
     are known to be."""
     held = {name: one for name, one in low.state.names.items() if isinstance(one, MaybeNone)}
-    known = dict(implied(low, test, truth)) if held else {}
+    known = dict(implied_by(low, test, truth)) if held else {}
     found = {}
     for name, one in held.items():
         if (first := next(leaves(one.value))) in known:

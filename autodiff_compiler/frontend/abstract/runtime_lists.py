@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.join import cast_to, item_as, joined_type, list_type
+from autodiff_compiler.frontend.abstract.join import cast_item_to, cast_to, join_types, list_type
 from autodiff_compiler.frontend.abstract.outcomes import is_caught
 from autodiff_compiler.frontend.abstract.packing import make_container
 from autodiff_compiler.frontend.abstract.values import HeapRef, PendingRuntimeList, leaves
@@ -34,52 +34,52 @@ from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.operators.lists import runtime_lists
 
 #: The methods that change the length of a list.
-GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+RESIZING_METHODS = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
-def is_long(contents: Any) -> bool:
+def is_runtime_list(contents: Any) -> bool:
     """Whether these contents of a list are known at run time only."""
     return isinstance(contents, Value) and isinstance(contents.type, ListType)
 
 
-def as_long(low: Any, contents: Any) -> Value | None:
+def as_runtime_list(low: Any, contents: Any) -> Value | None:
     """The contents of a list, or a tuple, as one run-time list; None if the items differ in kind
     or are no values."""
-    if is_long(contents):
+    if is_runtime_list(contents):
         found: Value = contents
         return found
     items = tuple(contents)
     type_ = list_type(items)
     if type_ is None:
         return None
-    return kept(low, cast_to(PendingRuntimeList(items), type_), items)
+    return new_runtime_list(low, cast_to(PendingRuntimeList(items), type_), items)
 
 
-def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
+def read_item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
     """``owner[at]`` for a run-time list; ``sure`` where it is known that this is there."""
     if runtime_lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
         low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
-    at = position(low, at)
-    with in_range(low, owner, at, "list index out of range"):
+    at = as_index(low, at)
+    with checking_index(low, owner, at, "list index out of range"):
         found = containers.list_item(owner, at)
         if not sure:
-            demanded_at(low, found)
-        return told(low, found, owner)
+            require_item(low, found)
+        return item_as_value(low, found, owner)
 
 
-def demanded_at(low: Any, found: Any) -> None:
+def require_item(low: Any, found: Any) -> None:
     """What is read or set at a place must be there, though nobody uses what this gives."""
     if not is_caught(low, IndexError):  # else that was tested
         low.builder.make(effects.demand, (found,), {})
 
 
-def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
+def checking_index(low: Any, owner: Value, at: Any, text: str) -> Any:
     """Inside, an item at this place is read or set, which fails if there is none."""
-    return low.may_raise(IndexError, lambda: outside(owner, at), lambda: text)
+    return low.may_raise(IndexError, lambda: is_out_of_range(owner, at), lambda: text)
 
 
-def outside(owner: Value, at: Any) -> Any:
+def is_out_of_range(owner: Value, at: Any) -> Any:
     """Whether a list has no item at this place."""
     length = containers.list_length(owner)
     if not isinstance(at, Value):
@@ -89,21 +89,23 @@ def outside(owner: Value, at: Any) -> Any:
     )
 
 
-def told(low: Any, found: Any, owner: Value) -> Any:
+def item_as_value(low: Any, found: Any, owner: Value) -> Any:
     """An item as a compile-time value; its tensors may be any of the list's."""
     if isinstance(found.type, TupleType):
         found = low.unpacked(found)
     if not isinstance(owner.type, ListType) and not low.compilation.numpy:
         return found
     for leaf in leaves(found):
-        low.compilation.memory.may_be(leaf, low.compilation.memory.of(owner))
-        low.compilation.memory.stands(leaf, None if isinstance(owner.type, ListType) else False)
+        low.compilation.aliases.set_aliases(leaf, low.compilation.aliases.of(owner))
+        low.compilation.aliases.set_is_array(
+            leaf, None if isinstance(owner.type, ListType) else False
+        )
     if isinstance(found, Value) and isinstance(found.type, ListType):
         return low.allocate("list", found)
     return found
 
 
-def position(low: Any, at: Any) -> Any:
+def as_index(low: Any, at: Any) -> Any:
     """A place in a list: an int, also out of a tensor of one element."""
     is_array = isinstance(at, Value) and isinstance(at.type, ArrayType)
     if is_array and "float" not in (at.dtype_name or ""):
@@ -113,33 +115,33 @@ def position(low: Any, at: Any) -> Any:
     return at
 
 
-def part(low: Any, owner: Value, key: slice) -> Value:
+def slice_of(low: Any, owner: Value, key: slice) -> Value:
     """``owner[start:stop:step]``."""
-    ends = [None if end is None else position(low, end)
+    ends = [None if end is None else as_index(low, end)
             for end in (key.start, key.stop, key.step)]  # fmt: skip
-    return kept(low, runtime_lists.list_slice(owner, *ends), owner)
+    return new_runtime_list(low, runtime_lists.list_slice(owner, *ends), owner)
 
 
 def reversed_list(low: Any, owner: Value) -> Value:
     """The items from the last to the first."""
-    return part(low, owner, slice(None, None, -1))
+    return slice_of(low, owner, slice(None, None, -1))
 
 
 def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
     """The list after ``owner[at] = value``."""
-    owner, packed = _met(low, owner, value)
-    at = position(low, at)
-    with in_range(low, owner, at, "list assignment index out of range"):
+    owner, packed = _conform_item(low, owner, value)
+    at = as_index(low, at)
+    with checking_index(low, owner, at, "list assignment index out of range"):
         new = runtime_lists.list_set(owner, packed, at)
-        demanded_at(low, new)
-        return kept(low, new, owner, value)
+        require_item(low, new)
+        return new_runtime_list(low, new, owner, value)
 
 
-def joined(low: Any, left: Any, right: Any) -> Value | None:
+def concatenate(low: Any, left: Any, right: Any) -> Value | None:
     """``left + right``, one of which is a run-time list; None where the kinds differ."""
     if isinstance(right, tuple) and len(right) == 1 and list_type(right) is not None:
         return append(low, left, right[0])
-    sides = [as_long(low, side) for side in (left, right)]
+    sides = [as_runtime_list(low, side) for side in (left, right)]
     if None in sides:
         return None
     a, b = sides
@@ -147,21 +149,21 @@ def joined(low: Any, left: Any, right: Any) -> Value | None:
         return b
     if join(a.type, b.type) is None:  # type: ignore[union-attr]
         return None
-    return kept(low, runtime_lists.list_join(a, b), a, b)
+    return new_runtime_list(low, runtime_lists.list_join(a, b), a, b)
 
 
-def repeated(low: Any, contents: Any, count: Any) -> Value | None:
+def repeat(low: Any, contents: Any, count: Any) -> Value | None:
     """``contents * count``."""
-    made = as_long(low, contents)
+    made = as_runtime_list(low, contents)
     if made is None:
         return None
-    return kept(low, runtime_lists.list_repeat(made, position(low, count)), made)
+    return new_runtime_list(low, runtime_lists.list_repeat(made, as_index(low, count)), made)
 
 
-def kept(low: Any, made: Any, *holders: Any) -> Value:
+def new_runtime_list(low: Any, made: Any, *holders: Any) -> Value:
     """A new list, which may hold the tensors of ``holders``."""
-    memory = low.compilation.memory
-    memory.may_be(made, memory.of(tuple(holders)))
+    memory = low.compilation.aliases
+    memory.set_aliases(made, memory.of(tuple(holders)))
     return made
 
 
@@ -178,11 +180,11 @@ def _item_value(low: Any, owner: Value, value: Any) -> Any:
     return low.packed(value)
 
 
-def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
+def _conform_item(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     """The list and a value that it gets, where one may have numbers for the other's arrays."""
     packed = _item_value(low, owner, value)
     have, new = runtime_lists.item_of(owner.type), type_of(packed)
-    both = joined_type(have, new)
+    both = join_types(have, new)
     if both is None:
         raise low.fail(
             DTypeError,
@@ -193,27 +195,27 @@ def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     if join(have, new) is not None:
         return owner, packed
     if have != both:
-        owner = kept(low, runtime_lists.list_as(owner, type=str(both)), owner)
-    return owner, packed if new == both else item_as(value, both)
+        owner = new_runtime_list(low, runtime_lists.list_as(owner, type=str(both)), owner)
+    return owner, packed if new == both else cast_item_to(value, both)
 
 
 def append(low: Any, owner: Value, value: Any) -> Value:
     """The list after ``owner.append(value)``."""
-    owner, packed = _met(low, owner, value)
-    return kept(low, runtime_lists.list_append(owner, packed), owner, value)
+    owner, packed = _conform_item(low, owner, value)
+    return new_runtime_list(low, runtime_lists.list_append(owner, packed), owner, value)
 
 
-def method(low: Any, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
+def call_method(low: Any, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
     """A method of a list of run-time length, which goes on under its name."""
     owner = low.state.heap[ref]
-    found = _method(low, ref, owner, name, args)
+    found = _changed_by_method(low, ref, owner, name, args)
     changed = low.state.heap[ref]
     if changed is not owner and isinstance(changed, Value) and not changed.has_user_name:
         changed.name, changed.has_user_name = owner.name, owner.has_user_name
     return found
 
 
-def _method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]) -> Any:
+def _changed_by_method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]) -> Any:
     heap = low.state.heap
     if name == "append" and len(args) == 1:
         heap[ref] = append(low, owner, args[0])
@@ -221,15 +223,15 @@ def _method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]
     if name == "extend" and len(args) == 1:
         source = args[0]
         contents = heap[source] if isinstance(source, HeapRef) else source
-        if not is_long(contents):
+        if not is_runtime_list(contents):
             contents = tuple(low.sequence(source))
-        heap[ref] = demanded(low, joined(low, owner, contents))
+        heap[ref] = require_one_type(low, concatenate(low, owner, contents))
         return None
     if name == "pop" and len(args) <= 1:
         return _pop(low, ref, owner, args[0] if args else -1)
     if name == "insert" and len(args) == 2:
-        head, tail = (part(low, owner, cut) for cut in (slice(args[0]), slice(args[0], None)))
-        heap[ref] = joined(low, append(low, head, args[1]), tail)
+        head, tail = (slice_of(low, owner, cut) for cut in (slice(args[0]), slice(args[0], None)))
+        heap[ref] = concatenate(low, append(low, head, args[1]), tail)
         return None
     if name == "reverse" and not args:
         heap[ref] = reversed_list(low, owner)
@@ -248,35 +250,35 @@ def _method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]
 
 
 def _pop(low: Any, ref: HeapRef, owner: Value, at: Any) -> Any:
-    at = position(low, at)
+    at = as_index(low, at)
     with ExitStack() as tested:
-        for place, text in _popping(at):
-            tested.enter_context(in_range(low, owner, place, text))
-        found = told(low, containers.list_item(owner, at), owner)
+        for place, text in _pop_conditions(at):
+            tested.enter_context(checking_index(low, owner, place, text))
+        found = item_as_value(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
-        rest = kept(low, runtime_lists.list_head(owner), owner)
+        rest = new_runtime_list(low, runtime_lists.list_head(owner), owner)
     else:
-        rest = remaining(low, owner, at)
+        rest = without_item(low, owner, at)
     low.state.heap[ref] = rest
     return found
 
 
-def _popping(at: Any) -> tuple[tuple[Any, str], ...]:
+def _pop_conditions(at: Any) -> tuple[tuple[Any, str], ...]:
     """The places that must be there for an item to be popped, and what is said if they are not."""
     some = (-1, "pop from empty list")
     return (some,) if isinstance(at, int) and at == -1 else (some, (at, "pop index out of range"))
 
 
-def without(low: Any, owner: Value, at: Any) -> Value:
+def delete_item(low: Any, owner: Value, at: Any) -> Value:
     """The list after ``del owner[at]``; forward raises where there is no such item."""
-    at = position(low, at)
+    at = as_index(low, at)
     text = "list assignment index out of range"
-    with in_range(low, owner, at, text):
-        _demand(low, owner, at, text)
-    return remaining(low, owner, at)
+    with checking_index(low, owner, at, text):
+        _raise_if_out_of_range(low, owner, at, text)
+    return without_item(low, owner, at)
 
 
-def check_popped(low: Any, found: Any) -> None:
+def require_popped_item(low: Any, found: Any) -> None:
     """Of an item that a statement pops, and nothing uses: forward raises all the same where there
     is no such item."""
     if is_caught(low, IndexError):
@@ -286,26 +288,26 @@ def check_popped(low: Any, found: Any) -> None:
         maker = low.builder.producer(maker.operands[0])
     if maker is not None and maker.opdef is containers.list_item:
         owner, at = maker.operands
-        for place, text in _popping(at):
-            _demand(low, owner, place, text)
+        for place, text in _pop_conditions(at):
+            _raise_if_out_of_range(low, owner, place, text)
 
 
-def _demand(low: Any, owner: Value, at: Any, text: str) -> None:
+def _raise_if_out_of_range(low: Any, owner: Value, at: Any, text: str) -> None:
     """Forward raises where a list has no item at this place."""
     with low.builder.block() as ops:
         low.builder.make(effects.fail, (text,), {"error": "IndexError"})
-    low.builder.branch(outside(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
+    low.builder.branch(is_out_of_range(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
 
 
-def remaining(low: Any, owner: Value, at: Any) -> Value:
+def without_item(low: Any, owner: Value, at: Any) -> Value:
     """The list without the item at this place, which is there."""
     if isinstance(at, Value) or at < 0:
         at = at % containers.list_length(owner)
-    tail = part(low, owner, slice(at + 1, None))
-    return demanded(low, joined(low, part(low, owner, slice(at)), tail))
+    tail = slice_of(low, owner, slice(at + 1, None))
+    return require_one_type(low, concatenate(low, slice_of(low, owner, slice(at)), tail))
 
 
-def demanded(low: Any, made: Value | None) -> Value:
+def require_one_type(low: Any, made: Value | None) -> Value:
     if made is None:
         raise low.fail(
             DTypeError,
@@ -315,29 +317,29 @@ def demanded(low: Any, made: Value | None) -> Value:
     return made
 
 
-def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
+def unpack_exactly(low: Any, owner: Value, count: int) -> list[Any]:
     """The items of a list that must be ``count``; forward raises where they are not."""
     test = comparisons.not_equal(containers.list_length(owner), count)
     with low.builder.block() as ops:
         message = f"{count} names are assigned from a list of another length"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
-    return [item(low, owner, at, sure=True) for at in range(count)]
+    return [read_item(low, owner, at, sure=True) for at in range(count)]
 
 
-def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
+def unpack_starred(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
     """The first and the last items of a list, and between them the list of the others."""
     test = comparisons.less(containers.list_length(owner), head + tail)
     with low.builder.block() as ops:
         message = f"at least {head + tail} names are assigned from a shorter list"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
-    middle = low.allocate("list", part(low, owner, slice(head, -tail or None)))
-    ends = [item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]
+    middle = low.allocate("list", slice_of(low, owner, slice(head, -tail or None)))
+    ends = [read_item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]
     return [*ends[:head], middle, *ends[head:]]
 
 
-def total(low: Any, owner: Value, start: Any) -> Any:
+def sum_of_items(low: Any, owner: Value, start: Any) -> Any:
     """``sum(owner, start)``, None where items may differ in shape."""
     type_ = runtime_lists.item_of(owner.type)
     if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
@@ -346,7 +348,7 @@ def total(low: Any, owner: Value, start: Any) -> Any:
     return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
 
 
-def check_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
+def check_zip_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
     """Refuse ``zip(strict=True)`` of what is of different lengths, or of lengths that are not
     ``known`` at compile time."""
     with low.builder.block():  # what it computes is thrown away
@@ -368,14 +370,14 @@ def check_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
             raise low.fail(DTypeError, cause, cure).meaning(ValueError(cause))
 
 
-def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
+def conform_sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     """A sensitivity as an operand: a list where the output is one of run-time length, an array
     where it is one without axes."""
     if isinstance(type_, ListType):
-        long = as_long(low, low.state.heap[sens] if isinstance(sens, HeapRef) else sens)
+        long = as_runtime_list(low, low.state.heap[sens] if isinstance(sens, HeapRef) else sens)
         return low.packed(sens) if long is None else long
     if isinstance(type_, TupleType) and isinstance(sens, tuple) and len(sens) == len(type_.items):
-        return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])
+        return make_container([conform_sensitivity(low, *pair) for pair in zip(sens, type_.items)])
     given = low.packed(sens)
     if (
         isinstance(type_, ArrayType)

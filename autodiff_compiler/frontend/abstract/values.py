@@ -18,7 +18,7 @@ from autodiff_compiler.span import Caller, Span
 
 NUMBERS = (bool, int, float, complex)
 #: What the variables of the compiler hold, by their kind. No text can spell their names.
-OWN = {
+INTERNAL_VARIABLES = {
     "waiting": "a value on the right side",
     "items": "the list that a loop goes through",
     "at": "a position in that list",
@@ -28,24 +28,24 @@ OWN = {
 }
 
 
-def own_name(kind: str, number: int | None = None) -> str:
+def internal_name(kind: str, number: int | None = None) -> str:
     """Return the name of a variable of the compiler.
 
-    >>> own_name("waiting", 3), own_name("source")
+    >>> internal_name("waiting", 3), internal_name("source")
     ('<waiting 3>', '<source>')
     """
-    assert kind in OWN
+    assert kind in INTERNAL_VARIABLES
     return f"<{kind}>" if number is None else f"<{kind} {number}>"
 
 
-def own_kind(name: str) -> str:
+def internal_kind(name: str) -> str:
     """Return the kind of a variable of the compiler; empty for one of the user's.
 
-    >>> own_kind("<waiting 3>"), own_kind("<source>"), own_kind("x"), own_kind("<lambda>")
-    ('waiting', 'source', '', '')
+    >>> [internal_kind(name) for name in ("<waiting 3>", "<source>", "x", "<lambda>")]
+    ['waiting', 'source', '', '']
     """
     kind = name[1:-1].partition(" ")[0]
-    return kind if name.startswith("<") and kind in OWN else ""
+    return kind if name.startswith("<") and kind in INTERNAL_VARIABLES else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ class DictView:
 
 
 @dataclass(frozen=True)
-class Own:
+class ObjectDict:
     """The ``__dict__`` of an object that the text made."""
 
     ref: HeapRef
@@ -269,14 +269,14 @@ class RuntimeRange:
 
 
 #: What else holds compile-time values, beside tuples and dicts.
-HOLDING = (
+COMPOUND_VALUES = (
     IteratorPosition, TensorMethod, Checkpointed, Closure, CallableChoice, DetachedContainer,
-    InPlaceTensorMethod, LazyIterable, MaybeUnset, Own, Partial, MaybeNone, RuntimeRange,
+    InPlaceTensorMethod, LazyIterable, MaybeUnset, ObjectDict, Partial, MaybeNone, RuntimeRange,
     DictView,
 )  # fmt: skip
 
 
-def parts_of(value: Any) -> list[Any]:
+def components(value: Any) -> list[Any]:
     """What a compile-time value consists of, one level deep."""
     found: list[Any] = []
 
@@ -284,27 +284,29 @@ def parts_of(value: Any) -> list[Any]:
         found.append(part)
         return part
 
-    mapped(value, look)
+    map_components(value, look)
     return found
 
 
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def map_components(value: Any, change: Callable[[Any], Any]) -> Any:
     """``value`` with each of its parts changed, one level deep; itself if none of them is."""
     if isinstance(value, tuple):
         items = tuple(map(change, value))
         if all(map(operator.is_, items, value)):
             return value
-        return as_tuple(value, items)
+        return tuple_like(value, items)
     if isinstance(value, dict):
         entries = {key: change(item) for key, item in value.items()}
         return entries if any(entries[key] is not value[key] for key in entries) else value
-    if isinstance(value, HOLDING):
+    if isinstance(value, COMPOUND_VALUES):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        return replace(value, **new) if (new := mapped(parts, change)) is not parts else value
+        return (
+            replace(value, **new) if (new := map_components(parts, change)) is not parts else value
+        )
     return value
 
 
-def as_tuple(like: Any, items: Iterable[Any]) -> tuple[Any, ...]:
+def tuple_like(like: Any, items: Iterable[Any]) -> tuple[Any, ...]:
     """A tuple of these items, and a named one where ``like`` is of such a class."""
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
@@ -367,17 +369,17 @@ class State:
         self.names, self.heap = other.names, other.heap
 
 
-def same(left: Any, right: Any) -> bool:
+def is_same(left: Any, right: Any) -> bool:
     """Whether two compile-time values are certainly one and the same."""
     if left is right:
         return True
     if isinstance(left, tuple) and isinstance(right, tuple) and type(left) is type(right):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(is_same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
+        return list(left) == list(right) and all(is_same(left[k], right[k]) for k in left)
     if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
-        return left.kind == right.kind and same(left.contents, right.contents)
-    comparable = isinstance(left, (*NUMBERS, str, HeapRef, Own, DictView, IteratorPosition))
+        return left.kind == right.kind and is_same(left.contents, right.contents)
+    comparable = isinstance(left, (*NUMBERS, str, HeapRef, ObjectDict, DictView, IteratorPosition))
     return comparable and type(left) is type(right) and bool(left == right)
 
 
@@ -408,25 +410,27 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
     if isinstance(value, MaybeNone):
         return MaybeNone(rebuild(value.value, new))
     if isinstance(value, tuple):
-        return as_tuple(value, [rebuild(item, new) for item in value])
+        return tuple_like(value, [rebuild(item, new) for item in value])
     if isinstance(value, dict):
         return {key: rebuild(item, new) for key, item in value.items()}
     return value
 
 
-def same_skeleton(left: Any, right: Any) -> bool:
+def has_same_structure(left: Any, right: Any) -> bool:
     """Whether two compile-time values differ in their leaves only."""
     if isinstance(left, LEAVES):
         return isinstance(right, LEAVES)
     if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
-        return left.kind == right.kind and same_skeleton(left.contents, right.contents)
+        return left.kind == right.kind and has_same_structure(left.contents, right.contents)
     if isinstance(left, MaybeNone) and isinstance(right, MaybeNone):
-        return same_skeleton(left.value, right.value)
+        return has_same_structure(left.value, right.value)
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(same_skeleton, left, right))
+        return len(left) == len(right) and all(map(has_same_structure, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(same_skeleton(left[k], right[k]) for k in left)
-    return same(left, right)
+        return list(left) == list(right) and all(
+            has_same_structure(left[k], right[k]) for k in left
+        )
+    return is_same(left, right)
 
 
 #: The kind of the heap's cells that are objects of the user's classes.

@@ -8,8 +8,8 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
-from autodiff_compiler.frontend.abstract.iterators import ITERATORS, named
+from autodiff_compiler.frontend.abstract.aliasing import refuse_overwritten
+from autodiff_compiler.frontend.abstract.iterators import ITERATOR_FUNCTIONS, as_variable
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     HeapRef,
@@ -22,7 +22,7 @@ from autodiff_compiler.operators.core.macros import is_macro
 from autodiff_compiler.ops.transforms.recompute import checkpointed
 
 #: What takes no more items of a generator expression than it needs.
-LAZY = {*ITERATORS, any, all}
+LAZY = {*ITERATOR_FUNCTIONS, any, all}
 
 
 def evaluate_call(low: Lowering, node: Any) -> Any:
@@ -38,7 +38,7 @@ def evaluate_call(low: Lowering, node: Any) -> Any:
 
 def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
     """The outcome of a call whose callee has been evaluated: that may have effects."""
-    mark = len(low.compilation.memory.writes)
+    mark = len(low.compilation.aliases.writes)
     handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
     for part in (*node.args, *(keyword.value for keyword in node.keywords)):
         # A function that is compiled may ask whether an argument is None. Others read what a
@@ -47,8 +47,8 @@ def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
         _mark(low.may_be_none, part, asks)
         _mark(low.used_at_once, part, not asks and not (is_hashable(callee) and callee in LAZY))
     args = evaluate_items(low, node.args)
-    refuse_spoilt(low, getattr(callee, "value", None), mark)
-    mark = len(low.compilation.memory.writes)
+    refuse_overwritten(low, getattr(callee, "value", None), mark)
+    mark = len(low.compilation.aliases.writes)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = low.evaluate(keyword.value)
@@ -56,9 +56,9 @@ def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
             kwargs.update(_keywords(low, value))
         else:
             kwargs[keyword.arg] = value
-    refuse_spoilt(low, (getattr(callee, "value", None), *args), mark)
+    refuse_overwritten(low, (getattr(callee, "value", None), *args), mark)
     if handed_on and callee is not checkpointed:  # its loop begins here
-        args = [named(low, arg) for arg in args]
+        args = [as_variable(low, arg) for arg in args]
     return low.call(callee, args, kwargs)
 
 

@@ -26,7 +26,11 @@ from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import Closure, leaves
 from autodiff_compiler.frontend.calls.python_callbacks import call_python
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import adopt, python_containers, refuse_foreign
+from autodiff_compiler.frontend.core.python_values import (
+    from_python,
+    python_containers,
+    refuse_foreign,
+)
 from autodiff_compiler.frontend.expressions.strings import format_string
 from autodiff_compiler.frontend.numpy_rules.names import MATH, NUMPY
 from autodiff_compiler.interface import CONTAINERS
@@ -93,7 +97,7 @@ def macro(low: Lowering, function: Any, args: Sequence[Any], kwargs: Mapping[str
             f"'{name}' changes its argument in place, and the compiler cannot see that change",
             "change the container in the function itself: items.append(x), items[0] = x",
         )
-    return adopt(low, result)
+    return from_python(low, result)
 
 
 def macro_for(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -157,10 +161,10 @@ def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[st
     if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
         _refuse_texts(low, name, (*args, *kwargs.values()))
     for arg in (*args, *kwargs.values()):
-        low.compilation.assume_held(arg)
+        low.compilation.guard_contents(arg)
     result = low.macro(callee, [_copied(arg) for arg in args], kwargs)
     if isinstance(result, Iterator):
-        return iterators.made(low, result)
+        return iterators.new_iterator(low, result)
     if is_numpy(callee):
         given = {key: low.original(arg) for key, arg in kwargs.items()}
         low.compilation.recipes.remember(
@@ -168,8 +172,8 @@ def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[st
         )
     made = low.original(result) if isinstance(result, Value) and is_numpy(callee) else None
     if isinstance(made, np.ndarray) and made.flags.writeable:
-        low.compilation.made[id(made)] = made
-        low.compilation.memory.holds(result, made)
+        low.compilation.created_arrays[id(made)] = made
+        low.compilation.aliases.register_array(result, made)
     return result
 
 
@@ -194,7 +198,7 @@ def _filled(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str
         return low.lifted(made)
     first = 0 if callee is np.empty else made.flat[0].item()
     full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
-    low.compilation.memory.stands(full, True)
+    low.compilation.aliases.set_is_array(full, True)
     return full
 
 

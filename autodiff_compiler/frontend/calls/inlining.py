@@ -14,10 +14,10 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError, SourceNotFound, UnknownAttribute, raise_all
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned
 from autodiff_compiler.frontend.abstract.values import Closure, Frame
-from autodiff_compiler.frontend.core.assumptions import is_theirs
+from autodiff_compiler.frontend.core.assumptions import is_user_code
 from autodiff_compiler.frontend.core.error_translation import usage_of
 from autodiff_compiler.frontend.core.lowering import Lowering, call_site
-from autodiff_compiler.frontend.core.naming import bind_tree
+from autodiff_compiler.frontend.core.naming import bind_closure_arguments
 from autodiff_compiler.frontend.core.unwinding import handling, resumable
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.desugar.subset import check
@@ -30,7 +30,7 @@ def inline_callee(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Writes a text out here: its variables are its own, the heap is shared."""
-    low.compilation.know_parts(callee)
+    low.compilation.register_callee_parts(callee)
     wrapped = False
     if isinstance(callee, Cell):
         kind: Any = type(callee)
@@ -51,12 +51,12 @@ def inline_callee(
     path = low.compilation.path(owner) if owner is not None else None
     if path is not None and not isinstance(owner, types.ModuleType):
         inside = ".__wrapped__" if wrapped else ""
-        low.compilation.know(function, f"{path}.{function.__name__}.__func__{inside}")
+        low.compilation.register_path(function, f"{path}.{function.__name__}.__func__{inside}")
     try:
         source = read_source(function)
     except SourceNotFound as error:
         raise low.builder.with_span(error) from None
-    low.compilation.assume_text(function)
+    low.compilation.guard_code(function)
     bound = _bind(low, callee, args, kwargs)
     return inline(low, Frame(source, function), bound)
 
@@ -65,12 +65,12 @@ def _construct_of(low: Lowering, cell: Cell) -> Any:
     """The ``construct`` of a Cell: that of its class, or one of its own."""
     method: Any = cell.construct
     own = getattr(method, "__self__", None) is cell
-    if own and is_theirs(method):
-        low.compilation.assume_method(cell, "construct", method.__func__, known=True)
+    if own and is_user_code(method):
+        low.compilation.guard_method(cell, "construct", method.__func__, known=True)
     elif own:
-        low.compilation.assume_method(cell, "construct", method.__func__)
+        low.compilation.guard_method(cell, "construct", method.__func__)
     elif (path := low.compilation.path(cell)) is not None:
-        low.compilation.assume(f"{path}.construct", method)
+        low.compilation.add_guard(f"{path}.construct", method)
     return method
 
 
@@ -118,13 +118,13 @@ def _assume_defaults(
             place = f"__kwdefaults__[{parameter.name!r}]"
         else:
             place = f"__defaults__[{-1 - positional.index(parameter)}]"
-        low.compilation.assume(f"{path}.{place}", parameter.default)
+        low.compilation.add_guard(f"{path}.{place}", parameter.default)
 
 
 def inline_closure_once(
     low: Lowering, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    names = bind_tree(low, closure, args, kwargs)
+    names = bind_closure_arguments(low, closure, args, kwargs)
     outer = closure.frame
     return inline(low, Frame(outer.source, outer.function, outer, tree=closure.tree), names)
 
@@ -147,14 +147,14 @@ def in_frame(low: Lowering, frame: Frame, names: dict[str, Any]) -> Iterator[Non
     """``frame`` is the present one, with these variables, until the end of the block."""
     waiting = low.frame
     waiting.names, waiting.depth = low.state.names, low.depth
-    low.waiting.append(waiting)
+    low.waiting_frames.append(waiting)
     low.frame, low.state.names = frame, names
     try:
         with handling(low, low.catching):
             yield
     finally:
         frame.names, frame.ended = low.state.names, True  # closures may outlive the call
-        low.frame, low.state.names = low.waiting.pop(), waiting.names
+        low.frame, low.state.names = low.waiting_frames.pop(), waiting.names
 
 
 def _execute_body(low: Lowering, tree: Any) -> Any:

@@ -26,15 +26,15 @@ def call_outlined(
 ) -> Any:
     """Calls a Cell, method or source function. Inlines it where a call could not do the same."""
     if isinstance(callee, Cell):
-        recompute |= bool(low.compilation.attribute(callee, "_recompute", low.builder.span))
+        recompute |= bool(low.compilation.read_attribute(callee, "_recompute", low.builder.span))
     given = (*args, *kwargs.values())
     key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
     hidden = any(hides_values(value, low.state.heap) for value in given)
-    if hidden or key in low.compilation.written_out:
+    if hidden or key in low.compilation.inlined_only:
         return low.enter(callee, args, kwargs)
     made = low.outline(callee, args, kwargs, effects=True, throws=True)
     if _must_inline(low, given, made):
-        low.compilation.written_out.add(key)
+        low.compilation.inlined_only.add(key)
         return low.enter(callee, args, kwargs)
     is_known = _is_known(low, made)
     if is_known and not made.writes:
@@ -71,13 +71,15 @@ def _may_return_argument(low: Lowering, given: Sequence[Any], made: OutlinedCall
     """True if a called function may return an argument or a view of one. Inlining it decides
     which."""
     arrays = leaves(detach(tuple(given), low.state))
-    return bool(made.memory & low.compilation.memory.of_all(arrays))
+    return bool(made.memory & low.compilation.aliases.of_all(arrays))
 
 
 def _aliases_written_parameter(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
     """True if a Parameter that the function writes is among its arguments or in its outcome."""
-    cells = [low.compilation.cells[id(w.target), None] for w in made.writes if w.name is None]
-    memory = low.compilation.memory.of_all
+    cells = [
+        low.compilation.heap_objects[id(w.target), None] for w in made.writes if w.name is None
+    ]
+    memory = low.compilation.aliases.of_all
     sides = (tuple(given), low.state), (made.outcome, State({}, Heap(made.heap)))
     return any(
         memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.frontend.abstract.aliasing import put
+from autodiff_compiler.frontend.abstract.aliasing import write_cell
 from autodiff_compiler.frontend.abstract.heap import detach
-from autodiff_compiler.frontend.abstract.numpy_layouts import ordered
+from autodiff_compiler.frontend.abstract.numpy_layouts import layout_in_order
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     OBJECT,
@@ -22,15 +22,15 @@ from autodiff_compiler.frontend.abstract.values import (
     MaybeNone,
     State,
     UsesPoison,
-    as_tuple,
     holds_values,
     leaves,
+    tuple_like,
 )
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.cotangents import without_gradient
-from autodiff_compiler.frontend.core.hook_placement import with_hooks
+from autodiff_compiler.frontend.core.hook_placement import place_hooks
 from autodiff_compiler.frontend.core.lowering import Lowering, require_value
-from autodiff_compiler.frontend.core.naming import label_of, names_of, owner_of, slot_names
+from autodiff_compiler.frontend.core.naming import member_label, owner_of, printed_names, slot_names
 from autodiff_compiler.frontend.core.parameters import (
     add_parameter,
     outer_name,
@@ -170,7 +170,7 @@ def outline(
     given = enumerate((*args, *kwargs.values()))
     operands = [low.packed(value) for slot, value in given if slot in bound.places]
     operands += [value for _, value in bound.written.values()]
-    name, title = names_of(_of_class(low, callee))
+    name, title = printed_names(_of_class(low, callee))
     function, extra = _finish_function(child, results, name, title, lifted)
     count = len(operands)
     operands += [
@@ -194,7 +194,7 @@ def outline(
         heap=child.state.heap,
         writes=tuple(write for write, _ in results.writes),
         memory=_shared(low, child, outcome),
-        wrote=frozenset(child.wrote),
+        wrote=frozenset(child.written_arrays),
         hooks_argument=child.hooks_argument,
         thrown=results.thrown,
         contents=tuple(results.contents),
@@ -228,7 +228,7 @@ def _bind_arguments(
         begin_own_cells(child)
     written: dict[int, tuple[int, Any]] = {}
     for thing in options.keep or () if options.effects else ():
-        cell = low.compilation.cell_of(low.state.heap, thing)
+        cell = low.compilation.heap_object_of(low.state.heap, thing)
         if cell is not None:
             value = low.state.heap[cell]
             written[id(thing)] = len(child.parameters), value
@@ -240,10 +240,10 @@ def _note_layouts(low: Lowering, child: Lowering, values: Sequence[Any]) -> None
     """Notes the layouts of a root's arguments, and which arrays of the caller they are."""
     compilation = low.compilation
     for slot, order in compilation.orders.items():
-        compilation.memory.layouts[values[slot]] = ordered(values[slot].type, order)
+        compilation.aliases.layouts[values[slot]] = layout_in_order(values[slot].type, order)
     compilation.arguments = {
         leaf: compilation.found_at[its]
-        for leaf, its in child.taken.items()
+        for leaf, its in child.caller_values.items()
         if isinstance(leaf.type, ArrayType) and its in compilation.found_at
     }
 
@@ -290,13 +290,13 @@ def _collect_results(
         for cell in (handler.flag, handler.thrown)
         if cell in changed
     }
-    outside = set(low.compilation.cells.values()) if options.effects else set()
+    outside = set(low.compilation.heap_objects.values()) if options.effects else set()
     is_callable = options.root or changed - set(thrown) <= outside
     shown, tree = open_objects(child, outcome) if options.opens else (outcome, None)
     returned = _packed_or_missing(child, shown) if is_callable else MISSING
     first = [child.packed(shown[0])] if options.aux else []
     writes, contents = [], []
-    cells = child.compilation.cells
+    cells = child.compilation.heap_objects
     for key, write in child.compilation.written.items() if options.returns_writes else ():
         if cells[key] in changed:
             value, structure = child.certainly(heap[cells[key]]), None
@@ -326,15 +326,15 @@ def _of_class(low: Lowering, callee: Any) -> Any:
 
 def _shared(low: Lowering, child: Lowering, outcome: Any) -> frozenset[Any]:
     """Returns the caller's tensors that may be in the outcome of ``child``."""
-    memory = low.compilation.memory.of_all(leaves(detach(outcome, child.state)))
+    memory = low.compilation.aliases.of_all(leaves(detach(outcome, child.state)))
     here = [_original_here(low, child, value) for value in memory]
-    return low.compilation.memory.of_all(here)
+    return low.compilation.aliases.of_all(here)
 
 
 def _original_here(low: Lowering, child: Lowering, value: Any) -> Any:
     """Returns a tensor of ``child`` as the caller sees it."""
     thing = child.original(value)
-    return child.taken.get(value, value) if thing is value else low.lift(thing)
+    return child.caller_values.get(value, value) if thing is value else low.lift(thing)
 
 
 def unpacked(
@@ -372,7 +372,7 @@ def unpacked(
         return low.allocate("dict", items)
     if kind == "list" or isinstance(like, list):
         return low.new_list(list(items.values()))
-    return as_tuple(like, items.values())
+    return tuple_like(like, items.values())
 
 
 def _parts_by_key(like: Any, heap: Mapping[HeapRef, Any] | None) -> dict[Any, Any]:
@@ -388,9 +388,9 @@ def apply_writes(low: Lowering, made: OutlinedCall, news: Sequence[Value]) -> No
     for write, value, like in zip(made.writes, news, made.contents):
         value.name = str(write.name or write.target.name.rpartition(".")[2])
         value.has_user_name = True
-        cell = low.compilation.cells[id(write.target), write.name]
+        cell = low.compilation.heap_objects[id(write.target), write.name]
         if write.name is None:
-            put(low, cell, low.unpacked(value))
+            write_cell(low, cell, low.unpacked(value))
         else:
             low.state.heap[cell] = low.unpacked(value, like, made.heap, known=True)
     thrown = iter(news[len(made.writes) :])
@@ -403,7 +403,7 @@ def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
     """Returns the outcome of a call. A tensor that certainly is an argument becomes that argument;
     others are noted as tensors that may be arguments."""
     given = dict(zip(made.function.params, made.operands))
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
 
     def link(here: Any, there: Any) -> Any:
         if isinstance(there, Value):
@@ -419,9 +419,9 @@ def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
     there = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
     for place, leaf in enumerate(here):
         if leaf not in given.values():
-            memory.may_be(leaf, made.memory)
+            memory.set_aliases(leaf, made.memory)
             alike = len(here) == len(there)
-            memory.stands(leaf, memory.is_array(there[place]) if alike else None)
+            memory.set_is_array(leaf, memory.is_array(there[place]) if alike else None)
     return outcome
 
 
@@ -434,7 +434,7 @@ def _child_lowering(low: Lowering, callee: Any) -> Lowering:
     """Returns the record of a callee's lowering."""
     owner = owner_of(callee)
     is_same = owner is not None and owner is low.owner  # a method calls a method of its Cell
-    label = "" if is_same else label_of(low.compilation.path(owner))
+    label = "" if is_same else member_label(low.compilation.path(owner))
     return Lowering(low.compilation, low.handlers, low, label, owner)
 
 
@@ -458,7 +458,7 @@ def _finish_function(
         and low.builder.producer(returned)
     ):
         returned.name, returned.has_user_name = "out", True
-    body = with_hooks(low.hooks, Region((), tuple(low.builder.ops), yields))
+    body = place_hooks(low.hooks, Region((), tuple(low.builder.ops), yields))
     used = {*free_values(body), *use_counts(body)}
     own = {*low.parameters, *(value for _, value in low.hoisted.values())}
     captured = [value for value in free_values(body) if value not in own]
@@ -472,6 +472,6 @@ def _finish_function(
     span = low.started or NOWHERE
     function = Function(name, Region(params, body.ops, body.yields), span, title)
     return function, [
-        *(low.handed.get(value, value) for value in captured),
+        *(low.substituted.get(value, value) for value in captured),
         *(thing for thing, _ in outside),
     ]

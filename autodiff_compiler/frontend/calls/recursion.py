@@ -23,10 +23,10 @@ from autodiff_compiler.frontend.abstract.values import (
     Frame,
     HeapRef,
     UsesPoison,
+    has_same_structure,
+    is_same,
     leaves,
     rebuild,
-    same,
-    same_skeleton,
 )
 from autodiff_compiler.frontend.calls.inlining import inline, inline_closure_once
 from autodiff_compiler.frontend.calls.outlined_calls import call_outlined
@@ -35,7 +35,7 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import handling, has_thrown
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
-from autodiff_compiler.frontend.syntax.source import Elsewhere, read_source
+from autodiff_compiler.frontend.syntax.source import RelocatedSource, read_source
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value, type_of
 
@@ -152,7 +152,7 @@ def _entered(
         if _repeats(earlier, call, len(around) >= costs().recursive_calls):
             raise RecursionFound(earlier, given)
     base, told, writes = (
-        low.state.fork(), len(low.compilation.problems), len(low.compilation.memory.writes)
+        low.state.fork(), len(low.compilation.problems), len(low.compilation.aliases.writes)
     )  # fmt: skip
     low.compilation.calls.append(call)
     try:
@@ -167,7 +167,7 @@ def _entered(
         return outcome
     finally:
         low.compilation.calls.pop()
-    del low.compilation.problems[told:], low.compilation.memory.writes[writes:]
+    del low.compilation.problems[told:], low.compilation.aliases.writes[writes:]
     low.state = base
     return _in_loops(low, Recursion(key, given, _varying(given, repeated), run))
 
@@ -199,7 +199,7 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
         "given": given,
     }
     text = read_source(in_loops)
-    here = Elsewhere(text.tree, text.file, text.first_line, text.lines, low.builder.span)
+    here = RelocatedSource(text.tree, text.file, text.first_line, text.lines, low.builder.span)
     told = len(low.compilation.problems)
     try:
         return inline(low, Frame(here, in_loops, tree=desugared(text)), names)
@@ -234,7 +234,7 @@ def _come_up(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> An
     with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
         value = recursion.run(recursion.whole(parts))
     low.builder.ops.extend(ops)
-    written = not all(same(low.state.heap.get(cell), held) for cell, held in around.items())
+    written = not all(is_same(low.state.heap.get(cell), held) for cell, held in around.items())
     if written or any(map(Effects(again=True).has, ops)):
         raise low.fail(
             UnsupportedSyntax,
@@ -264,7 +264,7 @@ def _meet(low: Lowering, met: Recursion, given: Any) -> Any:
     if met.handler is not None:
         fixed = set(range(len(list(leaves(given))))) - set(met.varying)
         pairs = list(zip(leaves(met.given), leaves(given)))
-        if not same_skeleton(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
+        if not has_same_structure(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
             raise low.fail(
                 UnsupportedSyntax,
                 "the arguments of this recursive call have other types than those of "
@@ -293,7 +293,7 @@ def _only_once(low: Lowering, first: bool) -> None:
 
 def _repeats(call: Call, now: Call, deep: bool) -> bool:
     """Decides whether two calls do the same, as far as is known while compiling."""
-    if not same_skeleton(call.given, now.given):
+    if not has_same_structure(call.given, now.given):
         return False
     alike = True
     for one, other in zip(leaves(call.given), leaves(now.given)):

@@ -12,7 +12,7 @@ from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.heap import (
     HeapOwnership,
     detach,
-    held_by,
+    holder_of,
     is_plain,
     reattach,
 )
@@ -20,7 +20,7 @@ from autodiff_compiler.frontend.abstract.join import (
     cast_to,
     conform,
     join_structure,
-    joined_type,
+    join_types,
     leaf_type,
 )
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned, Unwinding
@@ -39,12 +39,12 @@ from autodiff_compiler.frontend.abstract.values import (
     Poison,
     State,
     Unset,
+    components,
+    has_same_structure,
+    is_same,
     leaves,
-    mapped,
-    parts_of,
+    map_components,
     rebuild,
-    same,
-    same_skeleton,
 )
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
@@ -84,7 +84,7 @@ class Merger:
 
     def merge(self, left: Any, right: Any, name: str) -> Any:
         """The merged value, with ``_Phi`` leaves."""
-        if same(left, right):
+        if is_same(left, right):
             return self._carried_out(left)
         if isinstance(left, Poison) or isinstance(right, Poison):
             return Poison()
@@ -96,7 +96,7 @@ class Merger:
             or isinstance(right, MaybeUnset)
         ):
             return self._partly(left, right, name)
-        bare = optional.sides(left, right)
+        bare = optional.optional_pair(left, right)
         if bare is not None:
             merged = self.merge(*bare, name)
             return merged if isinstance(merged, Unset) else MaybeNone(merged)
@@ -109,7 +109,7 @@ class Merger:
         if isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
             return {k: self.merge(left[k], right[k], f"{name}_{k}") for k in left}
         if isinstance(left, HeapRef) and isinstance(right, HeapRef) and left.kind == right.kind:
-            if all(held.sole(ref) for held, ref in zip(self.holders, (left, right))):
+            if all(held.is_unique(ref) for held, ref in zip(self.holders, (left, right))):
                 inner = [held.state.heap.get(ref)
                          for held, ref in zip(self.holders, (left, right))]  # fmt: skip
                 return DetachedContainer(
@@ -136,7 +136,7 @@ class Merger:
             return self._leaf(value, value, value.name) if inside else value
         if isinstance(value, Frame):
             return self._carried_frame(value)
-        return mapped(value, self._carried_out)
+        return map_components(value, self._carried_out)
 
     def _carried_frame(self, frame: Frame) -> Frame:
         """A frame that closures see. One that still has a text to run sees the results anyway."""
@@ -155,11 +155,11 @@ class Merger:
                 return False
             seen.add(value)
             value = (value.outer, *value.names.values())
-        return any(self._sees_inside(part, seen) for part in parts_of(value))
+        return any(self._sees_inside(part, seen) for part in components(value))
 
     def contents(self, kind: str, left: Any, right: Any, name: str) -> Any:
         """As ``merge`` for the contents of two lists, which may differ in length, or dicts."""
-        if kind == "list" and not same_skeleton(left, right):
+        if kind == "list" and not has_same_structure(left, right):
             like = join_structure(left, right, True)
             if isinstance(like, Value):
                 return self._leaf(conform(left, like), conform(right, like), name)
@@ -204,7 +204,7 @@ class Merger:
         # What the other way made is not there on this one.
         left = next(self._nothing()) if left in self.made[1] else left
         right = next(self._nothing()) if right in self.made[0] else right
-        type_ = None if None in types else joined_type(*types)  # type: ignore[arg-type]
+        type_ = None if None in types else join_types(*types)  # type: ignore[arg-type]
         if type_ is None:
             return self._apart(name, *map(str, types))
         if isinstance(type_, ArrayType):
@@ -222,13 +222,13 @@ class Merger:
         one, other = (_flag(side) for side in (left, right))
         inner = [side.value if isinstance(side, MaybeUnset) else side for side in (left, right)]
         for place, held in enumerate(self.holders):
-            if inner[place] is not MISSING and held.sole(inner[place]):
+            if inner[place] is not MISSING and held.is_unique(inner[place]):
                 inner[place] = detach(inner[place], held.state)
         like = inner[1] if inner[0] is MISSING else inner[0]
         if isinstance(like, MaybeNone):
             return unset
         if not any(True for _ in leaves(like)):
-            if any(side is not MISSING and not same(side, like) for side in inner):
+            if any(side is not MISSING and not is_same(side, like) for side in inner):
                 return self._apart(name, *map(self._kind, inner))
             if one is None or other is None:
                 return unset  # a list or dict with a second name: nothing tells whether it is set
@@ -253,7 +253,7 @@ class Merger:
         """``merged`` with the results of the ``if`` in place of its phis."""
         if isinstance(merged, _Phi):
             return results[merged.number]
-        return mapped(merged, lambda part: self.settle(part, results))
+        return map_components(merged, lambda part: self.settle(part, results))
 
     def settle_frames(self, results: tuple[Value, ...]) -> None:
         """As ``settle`` for what functions see of texts that came to their end."""
@@ -265,9 +265,9 @@ def holders(low: Lowering, state: State, outcome: Any = None) -> HeapOwnership:
     """Who holds the lists and dicts of ``state``, when ``outcome`` was just computed."""
     names = () if isinstance(outcome, Returned) else (state.names,)
     given = outcome.value if isinstance(outcome, Returned) else outcome
-    frames = [low.frame, *low.waiting]
-    outside = (*low.pinned, *low.compilation.cells.values())
-    roots = (given, *names, *(frame.names for frame in low.waiting), *outside)
+    frames = [low.frame, *low.waiting_frames]
+    outside = (*low.pinned, *low.compilation.heap_objects.values())
+    roots = (given, *names, *(frame.names for frame in low.waiting_frames), *outside)
     return HeapOwnership(state, roots, frames)
 
 
@@ -277,7 +277,7 @@ def choose(low: Lowering, test: Value, then: Callable[[], Any], orelse: Callable
     sides: list[tuple[State, list[Op], Any]] = []
     for place, side in enumerate((then, orelse)):
         low.state = base.fork()
-        known = optional.narrowed(low, test, place == 0)
+        known = optional.narrowed_by(low, test, place == 0)
         low.state.names |= {name: value for name, (_, value) in known.items()}
         low.depth += 1
         with low.builder.block() as ops:
@@ -327,7 +327,7 @@ def choose(low: Lowering, test: Value, then: Callable[[], Any], orelse: Callable
             heap[ref] = old
             continue
         changed.append(ref)
-        name = held_by(ref, known_names)
+        name = holder_of(ref, known_names)
         if ref in left.heap and ref in right.heap:
             contents = left.heap.get(ref), right.heap.get(ref)
             heap[ref] = merger.contents(ref.kind, *contents, name)
@@ -364,9 +364,9 @@ def _unreached(low: Lowering, other: State, base: State) -> State:
     """The state that nothing leaves: whatever ``other`` changed is undefined."""
     names, heap = base.names, base.heap
     return State(
-        {n: v if same(v, names.get(n, MISSING)) else _undefined(low, v)
+        {n: v if is_same(v, names.get(n, MISSING)) else _undefined(low, v)
          for n, v in other.names.items()},
-        Heap({r: v if same(v, heap.get(r, MISSING)) else _undefined(low, v)
+        Heap({r: v if is_same(v, heap.get(r, MISSING)) else _undefined(low, v)
          for r, v in other.heap.items()}),
     )  # fmt: skip
 
@@ -408,7 +408,7 @@ def _add_if(
     results = low.builder.branch(test, regions[0], regions[1], names)
     for result, (*sources, _, _) in zip(results, merger.pairs):
         result.has_user_name = bool(result.name)
-        low.compilation.memory.may_be(result, low.compilation.memory.of_all(sources))
+        low.compilation.aliases.set_aliases(result, low.compilation.aliases.of_all(sources))
     return results
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.heap import detach, is_frozen
-from autodiff_compiler.frontend.abstract.join import conform, join_structure, joined_type, leaf_type
+from autodiff_compiler.frontend.abstract.heap import detach, is_detached
+from autodiff_compiler.frontend.abstract.join import conform, join_structure, join_types, leaf_type
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     HeapRef,
@@ -93,8 +93,8 @@ class RowsWritten(Exception):
 def watched(low: Any, walk: IterationSpace | None, stored: Collection[str]) -> Iterator[None]:
     """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
     that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
-    reads, writes = () if walk is None else walk.reads, low.compilation.memory.writes
-    mark, memory = len(writes), low.compilation.memory.of_all(reads)
+    reads, writes = () if walk is None else walk.reads, low.compilation.aliases.writes
+    mark, memory = len(writes), low.compilation.aliases.of_all(reads)
     named = low.compilation.numpy and walk and walk.by_names(low, stored) is not walk
     try:
         yield
@@ -137,7 +137,7 @@ def carried_by(carry: Carry, key: Key, state: State) -> Any:
     """What ``carry`` takes from a state, in the structure that it shows."""
     value = get(state, key)
     value = value.value if isinstance(value, MaybeUnset) else value
-    return conform(detach(value, state) if is_frozen(carry.like) else value, carry.like)
+    return conform(detach(value, state) if is_detached(carry.like) else value, carry.like)
 
 
 def is_constant(value: Any) -> bool:
@@ -166,7 +166,7 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
     """The types that hold values of these types, and the leaves of ``after``."""
     types = []
     for a, b in zip(have, map(leaf_type, leaves(after))):
-        type_ = None if a is None or b is None else joined_type(a, b)
+        type_ = None if a is None or b is None else join_types(a, b)
         if type_ is None:
             raise LoopNotRollable(
                 f"'{name_of(key)}' is {a} before an iteration of the loop and {b} after it"

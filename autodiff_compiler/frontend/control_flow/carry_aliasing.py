@@ -2,8 +2,9 @@
 its body keeps to it.
 
 When an iteration begins, a carried variable may be what it was before the loop, or what another one
-was (``TensorAliases.across``). Two that are different tensors before the loop are taken to be so in
-every iteration, also where they change places; if the body leaves one tensor in both, they are not.
+was (``TensorAliases.through_iteration``). Two that are different tensors before the loop are taken
+to be so in every iteration, also where they change places; if the body leaves one tensor in both,
+they are not.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ class CarryAliasing:
             for place, param in enumerate(params[key]):
                 first = before.get((key, place))
                 known = self.memory.of(first) or {SCALAR}
-                self.memory.may_be(param, known | carry.memory.get(place, set()))
+                self.memory.set_aliases(param, known | carry.memory.get(place, set()))
         for pair in self._apart():
-            if self.memory.meet(*map(before.get, pair)):
+            if self.memory.may_alias(*map(before.get, pair)):
                 self.together.add(frozenset(pair))
             else:
-                self.memory.apart.add(frozenset(params[key][place] for key, place in pair))
+                self.memory.distinct.add(frozenset(params[key][place] for key, place in pair))
 
     def holds(self, left: Mapping[Leaf, Any], around: frozenset[Hashable]) -> bool:
         """Whether that was right, now that it is known what the body leaves. ``around`` is what is
         held around the loop."""
         right = True
         for pair in self._apart():
-            if self.memory.meet(*map(left.get, pair)):
+            if self.memory.may_alias(*map(left.get, pair)):
                 self.together.add(frozenset(pair))
                 right = False
-        for (key, place), found in self.memory.across(left, around).items():
+        for (key, place), found in self.memory.through_iteration(left, around).items():
             known = self.carried[key].memory.setdefault(place, set())
             stands = self.memory.is_array(left[key, place])
             if has_no_axes(left[key, place]) and stands is not self.memory.is_array(
@@ -68,7 +69,7 @@ class CarryAliasing:
         """What leaves the loop is apart as well. A variable that a refused statement was to set
         does not leave it."""
         pairs = (pair for pair in self._apart() if all(leaf in results for leaf in pair))
-        self.memory.apart |= {frozenset(map(results.__getitem__, pair)) for pair in pairs}
+        self.memory.distinct |= {frozenset(map(results.__getitem__, pair)) for pair in pairs}
 
     def _apart(self) -> list[tuple[Leaf, Leaf]]:
         arrays = [

@@ -11,21 +11,21 @@ import gast
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.fast_ast import nodes_in
-from autodiff_compiler.frontend.abstract.iterators import begun, gone_through
+from autodiff_compiler.frontend.abstract.iterators import items_of, iterator_over
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     Frame,
     HeapRef,
     LazyIterable,
     NeedsKnownValue,
-    own_name,
+    internal_name,
 )
 from autodiff_compiler.frontend.calls.inlining import in_frame
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.syntax import builders
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
-SOURCE, ITEMS = own_name("source"), own_name("collected")
+SOURCE, ITEMS = internal_name("source"), internal_name("collected")
 #: The loop that a comprehension becomes. A loop keeps its node over several attempts to compile a
 #: function.
 _LOOPS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -43,7 +43,7 @@ def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
         text = Closure(node, low.frame, (), "<genexpr>")
         kept = LazyIterable("generator", (source, ()), function=text)
         later = low.handlers.becomes_loop(low, source)
-        return low.allocate("iterator", kept) if later else begun(low, kept)
+        return low.allocate("iterator", kept) if later else iterator_over(low, kept)
     found = _evaluate_comprehension(low, node, [node.elt])
     return found if isinstance(found, HeapRef) else tuple(found)
 
@@ -138,7 +138,7 @@ def _generate(
         return
     first, *rest = generators
     source = low.evaluate(first.iter) if source is None else source
-    for item in gone_through(low, source):
+    for item in items_of(low, source):
         _generate_from(low, first, item, rest, wanted, items)
 
 

@@ -168,14 +168,14 @@ def risking(
 ) -> Iterator[None]:
     """Inside, operations raise ``kind`` only where ``bad()`` is true. If a handler catches it,
     that is tested first, and thrown with ``text()``."""
-    before = low.tested
+    before = low.tested_exceptions
     if is_caught(low, kind):
         evaluate_once(low, kind, lambda: _throw_where(low, bad(), kind, lambda: [text()]))
-        low.tested = (*before, kind)
+        low.tested_exceptions = (*before, kind)
     try:
         yield
     finally:
-        low.tested = before
+        low.tested_exceptions = before
 
 
 def throw_if_caught(low: Lowering, error: CompileError) -> bool:

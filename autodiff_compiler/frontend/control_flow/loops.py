@@ -22,21 +22,21 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.abstract.iterators import (
-    all_of,
-    flows,
-    gone_through,
-    used_up,
-    whole,
+    drain,
+    drain_at_once,
+    is_consumed_by_iteration,
+    items_of,
+    refuse_consuming,
 )
 from autodiff_compiler.frontend.abstract.join import list_type
 from autodiff_compiler.frontend.abstract.outcomes import Diverged
 from autodiff_compiler.frontend.abstract.runtime_lists import (
-    GROWING,
-    is_long,
-    kept,
+    RESIZING_METHODS,
+    is_runtime_list,
+    item_as_value,
     length_of,
+    new_runtime_list,
     reversed_list,
-    told,
 )
 from autodiff_compiler.frontend.abstract.values import (
     Checkpointed,
@@ -46,8 +46,8 @@ from autodiff_compiler.frontend.abstract.values import (
     LoopSourceChanges,
     NeedsKnownValue,
     RuntimeRange,
-    own_name,
-    same,
+    internal_name,
+    is_same,
 )
 from autodiff_compiler.frontend.control_flow.carries import (
     Carry,
@@ -58,7 +58,7 @@ from autodiff_compiler.frontend.control_flow.carries import (
     watched,
 )
 from autodiff_compiler.frontend.control_flow.rolled_loop import LoopHypothesis
-from autodiff_compiler.frontend.core.dependencies import roots
+from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import assume_not_thrown
 from autodiff_compiler.frontend.syntax import builders
@@ -80,15 +80,15 @@ def execute_for(low: Lowering, node: Any) -> None:
     span = low.source.span(node)
     iterable = _iterated(low, low.evaluate(node.iter))
     if not exit_flags(node):
-        iterable = whole(low, iterable)
+        iterable = drain(low, iterable)
     if isinstance(iterable, LazyIterable) and iterable.kind == "generator":
         iterable = low.handlers.evaluate_generator(low, iterable.function, iterable.sources[0])
-    if flows(iterable):
-        _unroll(low, node, gone_through(low, iterable))
+    if is_consumed_by_iteration(iterable):
+        _unroll(low, node, items_of(low, iterable))
         return
     walk = low.handlers.iteration_space(low, iterable)
     if isinstance(walk, list):
-        _unroll(low, node, gone_through(low, iterable))
+        _unroll(low, node, items_of(low, iterable))
         return
     reason = _try_to_roll(low, node, walk)
     if isinstance(reason, RowsWritten):
@@ -101,13 +101,13 @@ def execute_for(low: Lowering, node: Any) -> None:
             items = low.sequence(low.evaluate(node.iter))
         if items is None:
             raise _unrollable(low, reason, span)
-        _unroll(low, node, gone_through(low, tuple(items)))
+        _unroll(low, node, items_of(low, tuple(items)))
 
 
 def _try_to_roll(low: Lowering, node: Any, walk: IterationSpace | None) -> Exception | None:
     """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
     they grew are first taken for lists of run-time length."""
-    if node in low.compilation.unrolled:
+    if node in low.compilation.unrolled_loops:
         return LoopNotRollable("this loop cannot be unrolled")
     grown = _grown(low, node)
     reason = _try(low, node, walk, grown)
@@ -122,7 +122,7 @@ def _grown(low: Lowering, node: Any) -> dict[Key, Carry]:
     found: dict[Key, Carry] = {}
     for part in nodes_in(node):
         name = ""
-        if isinstance(part, gast.Attribute) and part.attr in GROWING:
+        if isinstance(part, gast.Attribute) and part.attr in RESIZING_METHODS:
             name = getattr(part.value, "id", "")
         elif isinstance(part, AugmentedBinOp):
             name = getattr(part.left, "id", "")
@@ -138,7 +138,7 @@ def _try(
     low: Lowering, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]
 ) -> Exception | None:
     base, told = low.state.fork(), len(low.compilation.problems)
-    around, awaited, countable = set(low.loop_params), low.frame.awaited, low.countable
+    around, awaited, countable = set(low.loop_params), low.frame.awaited, low.unrollable_indices
     low.frame.awaited |= set(_stored(node))
     try:
         with low.builder.at(low.source.span(node)), low.builder.block() as ops:
@@ -156,11 +156,11 @@ def _try(
         del low.compilation.problems[told:]
         low.state = base
         own = low.loop_params - around
-        if isinstance(reason, NeedsKnownValue) and not roots(low, reason.value) & own:
+        if isinstance(reason, NeedsKnownValue) and not parameters_behind(low, reason.value) & own:
             raise
         return reason
     finally:
-        low.loop_params, low.frame.awaited, low.countable = around, awaited, countable
+        low.loop_params, low.frame.awaited, low.unrollable_indices = around, awaited, countable
     low.builder.ops.extend(ops)
     return None
 
@@ -173,7 +173,11 @@ def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> 
         raise _unrollable(low, reason, low.source.span(node))
     if node not in _LOOPS_BY_POSITION:
         number = next(low.compilation.refs)
-        own = own_name("items", number), own_name("at", number), own_name("first", number)
+        own = (
+            internal_name("items", number),
+            internal_name("at", number),
+            internal_name("first", number),
+        )
         _LOOPS_BY_POSITION[node] = own, builders.by_position(node, *own, counts)
     own, loop = _LOOPS_BY_POSITION[node]
     low.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))
@@ -209,7 +213,7 @@ def iteration_space(low: Lowering, iterable: Any) -> IterationSpace | list[Any]:
     if isinstance(iterable, Value) and isinstance(iterable.type, (ArrayType, ListType)):
         size = length_of(low, iterable)
         return IterationSpace(
-            (0, size, 1), [iterable], lambda index, reads: told(low, reads[0], iterable)
+            (0, size, 1), [iterable], lambda index, reads: item_as_value(low, reads[0], iterable)
         )
     if isinstance(iterable, Checkpointed):
         return _checkpointed(low, iterable)
@@ -234,7 +238,7 @@ def iteration_space(low: Lowering, iterable: Any) -> IterationSpace | list[Any]:
 
 
 def becomes_loop(low: Lowering, iterable: Any) -> bool:
-    if flows(iterable):
+    if is_consumed_by_iteration(iterable):
         return False
     with low.builder.block():  # what it computes is thrown away
         walk = low.handlers.iteration_space(low, iterable)
@@ -243,11 +247,11 @@ def becomes_loop(low: Lowering, iterable: Any) -> bool:
 
 
 def _is_long(low: Lowering, value: Any) -> bool:
-    return isinstance(value, HeapRef) and is_long(low.state.heap[value])
+    return isinstance(value, HeapRef) and is_runtime_list(low.state.heap[value])
 
 
 def _checkpointed(low: Lowering, given: Checkpointed) -> IterationSpace:
-    walk = low.handlers.iteration_space(low, whole(low, given.iterable))
+    walk = low.handlers.iteration_space(low, drain(low, given.iterable))
     if isinstance(walk, list):
         raise low.fail(
             DTypeError,
@@ -265,7 +269,7 @@ def _combined(low: Lowering, iterable: LazyIterable) -> IterationSpace | list[An
     first: IterationSpace = walks[0]
     found = tuple(ref for walk in walks for ref in walk.lists)
     reads = [read for walk in walks for read in walk.reads]
-    if any(not same(walk.bounds, first.bounds) for walk in walks):
+    if any(not is_same(walk.bounds, first.bounds) for walk in walks):
         cut = _of_one_length(low, walks)
         return replace(cut, lists=found) if cut is not None else low.sequence(iterable)
     counts = [len(walk.reads) for walk in walks]
@@ -280,7 +284,7 @@ def _combined(low: Lowering, iterable: LazyIterable) -> IterationSpace | list[An
             return (position, parts[0])
         return tuple(parts)
 
-    if iterable.kind == "enumerate" and not same(first.bounds[0], 0):
+    if iterable.kind == "enumerate" and not is_same(first.bounds[0], 0):
         return low.sequence(iterable)
     items = None if any(w.items is None for w in walks) else low.sequence(iterable)
     return IterationSpace(first.bounds, reads, item, items, lists=found)
@@ -293,19 +297,19 @@ def _of_one_length(low: Lowering, walks: Sequence[Any]) -> IterationSpace | None
     if not all(isinstance(s, Value) and isinstance(s.type, ListType) for s in sources):
         return None
     for other in sources[1:]:
-        sources[0] = kept(low, loop_tapes.list_trim(sources[0], other), sources[0])
+        sources[0] = new_runtime_list(low, loop_tapes.list_trim(sources[0], other), sources[0])
 
     def item(index: Value, values: Sequence[Value]) -> Any:
-        return tuple(told(low, value, source) for value, source in zip(values, sources))
+        return tuple(item_as_value(low, value, source) for value, source in zip(values, sources))
 
     return IterationSpace((0, containers.list_length(sources[0]), 1), sources, item)
 
 
 def sequence(low: Lowering, value: Any) -> list[Any]:
     """Everything an iterable yields, where that is known while compiling."""
-    value = all_of(low, _iterated(low, value))
-    if flows(value) or isinstance(value, LazyIterable):
-        return list(gone_through(low, value))
+    value = drain_at_once(low, _iterated(low, value))
+    if is_consumed_by_iteration(value) or isinstance(value, LazyIterable):
+        return list(items_of(low, value))
     if isinstance(value, RuntimeRange):
         first = next(b for b in (value.stop, value.start, value.step) if isinstance(b, Value))
         raise NeedsKnownValue(first, low.builder.span, "a bound of this range")
@@ -317,7 +321,7 @@ def sequence(low: Lowering, value: Any) -> list[Any]:
         value = low.attribute(value, "cell_list")
     if not isinstance(value, HeapRef):
         path = low.compilation.path(value)
-        low.compilation.assume_length(value) if hasattr(value, "__len__") else None
+        low.compilation.guard_length(value) if hasattr(value, "__len__") else None
         if isinstance(value, (list, tuple)) and path is not None:
             return [low.lifted(low.compilation.item(value, k)) for k in range(count_of(value))]
     contents = low.contents(value)
@@ -332,7 +336,7 @@ def _iterated(low: Lowering, value: Any) -> Any:
     method = low.special(value, "__iter__")
     if method is not None:
         return low.call(method, (), {})
-    return used_up(low, value) if isinstance(value, Iterator) else value
+    return refuse_consuming(low, value) if isinstance(value, Iterator) else value
 
 
 def _unroll(low: Lowering, node: Any, items: Iterable[Any]) -> None:

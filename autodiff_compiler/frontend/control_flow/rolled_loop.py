@@ -9,12 +9,12 @@ from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.heap import (
     HeapOwnership,
     detach,
-    held_by,
+    holder_of,
     holds_refs,
-    is_frozen,
+    is_detached,
     reattach,
 )
-from autodiff_compiler.frontend.abstract.join import cast_to, conform, joined_type, leaf_type
+from autodiff_compiler.frontend.abstract.join import cast_to, conform, join_types, leaf_type
 from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     LoopNotRollable,
@@ -22,10 +22,10 @@ from autodiff_compiler.frontend.abstract.values import (
     Poison,
     State,
     Unset,
+    has_same_structure,
+    is_same,
     leaves,
     rebuild,
-    same,
-    same_skeleton,
 )
 from autodiff_compiler.frontend.control_flow.carries import (
     Carry,
@@ -65,7 +65,7 @@ class LoopHypothesis:
         together: set[frozenset[Any]],
     ):
         self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
-        self.sameness = CarryAliasing(low.compilation.memory, carried, together)
+        self.sameness = CarryAliasing(low.compilation.aliases, carried, together)
         self.params = self._fresh_params()
         self.skipped = False
         self.outset = low.heap_ownership(base)
@@ -77,7 +77,7 @@ class LoopHypothesis:
     def _fresh_params(self) -> dict[Key, list[Value]]:
         made: dict[Key, list[Value]] = {}
         for key, carry in self.carried.items():
-            name = key if isinstance(key, str) else held_by(key, self.base.names)
+            name = key if isinstance(key, str) else holder_of(key, self.base.names)
             single = len(carry.types) == 1
             made[key] = [
                 Value(type_, name if single else f"{name}_{n}", True)
@@ -119,7 +119,7 @@ class LoopHypothesis:
         low, lead = self.low, []
         types = [type_ for carry in self.carried.values() for type_ in carry.types]
         if (self.walk is None or self.walk.size is not None) and any(map(_grows, types)):
-            low.compilation.growing.add(self.node)
+            low.compilation.growing_loops.add(self.node)
         self.condition: list[Op] | None = None
         if self.walk is None and not self._lower_condition():
             return True
@@ -132,7 +132,7 @@ class LoopHypothesis:
             self.index = Value(INT, target if counted else "i", True)
             lead.append(self.index)
             if self.walk.size is not None and self.walk.size <= costs().written_loop_iterations:
-                low.countable |= {self.index}
+                low.unrollable_indices |= {self.index}
             reads = [Value(read_type(read.type), "item") for read in self.walk.reads]
         self.reads = reads
         low.loop_params |= {*lead, *reads, *(v for vs in self.params.values() for v in vs)}
@@ -202,8 +202,8 @@ class LoopHypothesis:
     def _remembered(self) -> bool:
         """Whether the carried variables are the tensors that they were taken to be."""
         held = [*self.base.names.values(), *self.base.heap.values()]
-        held += [thing for frame in self.low.waiting for thing in frame.names.values()]
-        memory, left = self.low.compilation.memory, self._leaves(self.left)
+        held += [thing for frame in self.low.waiting_frames for thing in frame.names.values()]
+        memory, left = self.low.compilation.aliases, self._leaves(self.left)
         around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
         made_outside = (
             one for one in memory.of_all(left.values()) if self.low.original(one) is not one
@@ -228,14 +228,14 @@ class LoopHypothesis:
             self.settled[key] = after
             return True
         if carry is not None:
-            if is_frozen(carry.like):
+            if is_detached(carry.like):
                 bare = self._frozen(key, bare, self.at_end, self.left)
             return self._widen(key, carry, bare)
         if before is MISSING or isinstance(before, Unset):
             return self._begins(key, bare)
-        if same(before, bare):
+        if is_same(before, bare):
             return True
-        if holds_refs(before) and not same_skeleton(before, bare):
+        if holds_refs(before) and not has_same_structure(before, bare):
             before = self._frozen(key, before, self.outset, self.base)
             bare = self._frozen(key, bare, self.at_end, self.left)
         self._start(key, before, bare)
@@ -243,7 +243,7 @@ class LoopHypothesis:
 
     def _set_again(self, key: Key, before: MaybeUnset, after: Any) -> None:
         """A variable without leaves that may be set before the loop, and is set in its body."""
-        if isinstance(after, MaybeUnset) or not same(before.value, after):
+        if isinstance(after, MaybeUnset) or not is_same(before.value, after):
             raise LoopNotRollable(
                 f"'{name_of(key)}' is assigned in some iterations of the loop only",
                 cure="assign it before the loop, or in every iteration",
@@ -252,7 +252,7 @@ class LoopHypothesis:
         self.counted.add(key)
 
     def _frozen(self, key: Key, value: Any, held: HeapOwnership, state: State) -> Any:
-        if not held.sole(value):
+        if not held.is_unique(value):
             raise LoopNotRollable(
                 f"'{name_of(key)}' is a list or dict that another variable refers to as well",
                 cure="copy it before the loop: list(items) or dict(items)",
@@ -261,7 +261,7 @@ class LoopHypothesis:
 
     def _begins(self, key: Key, bare: Any) -> bool:
         """A variable that the body is the first to set."""
-        if holds_refs(bare) and self.at_end.sole(bare):
+        if holds_refs(bare) and self.at_end.is_unique(bare):
             bare = detach(bare, self.left)
         if any(True for _ in leaves(bare)):
             types = [type_ for leaf in leaves(bare) if (type_ := leaf_type(leaf)) is not None]
@@ -304,7 +304,7 @@ class LoopHypothesis:
 
     def _widen(self, key: Key, carry: Carry, after: Any) -> bool:
         after = conform(after, carry.like)
-        if not same_skeleton(carry.like, after):
+        if not has_same_structure(carry.like, after):
             like = common_structure(key, carry.like, after)
             before = conform(carried_by(carry, key, self.base), like)
             first = leaves(before) if any(True for _ in leaves(before)) else leaves(after)
@@ -313,7 +313,7 @@ class LoopHypothesis:
             return False
         if carry.summed and not self._only_added_to(self.params[key][0]):
             carry.summed = False
-            carry.types = [joined_type(type_of(carry.like), carry.types[0]) or carry.types[0]]
+            carry.types = [join_types(type_of(carry.like), carry.types[0]) or carry.types[0]]
             return False
         types = joined_types(key, carry.types, after)
         stable = types == carry.types
@@ -363,9 +363,9 @@ class LoopHypothesis:
             checkpoint=None if self.walk is None else self.walk.checkpoint,
         )  # fmt: skip
         after_loop = base.fork()
-        memory = low.compilation.memory
+        memory = low.compilation.aliases
         for result, *ways in zip(op.results, yields, *([] if self.certain() else [inits])):
-            memory.may_be(result, memory.of_all(ways))
+            memory.set_aliases(result, memory.of_all(ways))
         self.sameness.end(dict(zip(self._leaves(self.left), op.results)))
         results = iter(op.results)
         for key, told in self.settled.items():
@@ -386,9 +386,9 @@ class LoopHypothesis:
     def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
         """Return ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
         here, so it keeps its memory."""
-        made, memory = cast_to(leaf, type_), self.low.compilation.memory
+        made, memory = cast_to(leaf, type_), self.low.compilation.aliases
         if made is not leaf:
-            memory.may_be(made, memory.of(leaf))
+            memory.set_aliases(made, memory.of(leaf))
         return made
 
     def certain(self) -> bool:

@@ -37,11 +37,11 @@ from autodiff_compiler.span import Span
 
 PACKAGE = "autodiff_compiler"
 #: Where what is not the user's comes from.
-NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
+LIBRARY_PACKAGES = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
 MISSING = object()
 ARRAYS = (Tensor, np.ndarray)
 #: Of which types another thing may stand at a path: of these very types.
-REPLACED = (Tensor, np.ndarray, list, dict, tuple)
+REPLACEABLE = (Tensor, np.ndarray, list, dict, tuple)
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -54,97 +54,97 @@ class Recorder:
     _alive: list[Any] = field(default_factory=list)
     _held: set[int] = field(default_factory=set)
     #: The arrays that became values, by identity.
-    lifted: dict[int, Any] = field(default_factory=dict)
+    lifted_arrays: dict[int, Any] = field(default_factory=dict)
     #: What was found at a path where something of its kind may stand in another call: arrays, which
     #: are read at each call, and containers, whose contents are assumptions of their own.
-    seen: dict[str, Any] = field(default_factory=dict)
+    replaceable: dict[str, Any] = field(default_factory=dict)
     #: What the text asked the identity of.
-    pinned: set[int] = field(default_factory=set)
+    pinned_ids: set[int] = field(default_factory=set)
 
-    def know(self, thing: Any, path: str) -> None:
+    def register_path(self, thing: Any, path: str) -> None:
         """From now on ``thing`` is known to be found at ``path``."""
         if not isinstance(thing, PLAIN) and id(thing) not in self._paths:
             self._paths[id(thing)] = path
             self._alive.append(thing)
 
-    def know_parts(self, callee: Any) -> None:
+    def register_callee_parts(self, callee: Any) -> None:
         """What a callable from outside is made of is found through it: the owner of a method, the
         function and the arguments of a partial, the function that was transformed."""
         path = self.path(callee)
         if path is None:
             return
         if isinstance(callee, types.MethodType):
-            self.know(callee.__self__, f"{path}.__self__")
-            self.know(callee.__func__, f"{path}.__func__")
+            self.register_path(callee.__self__, f"{path}.__self__")
+            self.register_path(callee.__func__, f"{path}.__func__")
         elif isinstance(callee, Transformed):
-            self.know(callee.fn, f"{path}.fn")
+            self.register_path(callee.fn, f"{path}.fn")
         elif isinstance(callee, functools.partial):
-            self.know(callee.func, f"{path}.func")
-            self.know(callee.keywords, f"{path}.keywords")
-            self.assume_keys(callee.keywords)
+            self.register_path(callee.func, f"{path}.func")
+            self.register_path(callee.keywords, f"{path}.keywords")
+            self.guard_keys(callee.keywords)
             for place, arg in enumerate(callee.args):
-                self.assume(f"{path}.args[{place}]", arg)
+                self.add_guard(f"{path}.args[{place}]", arg)
             for name, arg in callee.keywords.items():
-                self.assume(f"{path}.keywords[{name!r}]", arg)
+                self.add_guard(f"{path}.keywords[{name!r}]", arg)
 
     def path(self, thing: Any) -> str | None:
         """Where ``thing`` was found, or None for what the compilation made itself."""
         return self._paths.get(id(thing))
 
-    def recorded(self, path: str) -> Any:
+    def recorded_value(self, path: str) -> Any:
         """What ``path`` was found to give, or ``MISSING``. Each path is read once, so that what
         another thread changes meanwhile is not seen as two things."""
-        if path in self.seen:
-            return self.seen[path]
+        if path in self.replaceable:
+            return self.replaceable[path]
         for test in ("is", "equal"):
             if (path, test) in self.assumptions:
                 return self.assumptions[path, test].value
         return MISSING
 
-    def assume(self, path: str, value: Any) -> None:
+    def add_guard(self, path: str, value: Any) -> None:
         """Records that ``path`` gave ``value``."""
-        if type(value) in REPLACED and not (type(value) is tuple and _is_constant(value)):
-            self.seen.setdefault(path, value)
-            self.know(value, path)
+        if type(value) in REPLACEABLE and not (type(value) is tuple and _is_constant(value)):
+            self.replaceable.setdefault(path, value)
+            self.register_path(value, path)
             return
         items = value if isinstance(value, tuple) else (value,)
         test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
         self.assumptions.setdefault((path, test), Assumption(path, test, value))
-        self.know(value, path)
+        self.register_path(value, path)
 
-    def assume_method(self, owner: Any, name: str, function: Any, known: bool = False) -> None:
+    def guard_method(self, owner: Any, name: str, function: Any, known: bool = False) -> None:
         """Records that ``owner.name`` is its own method with this function, or if that is to be
         ``known`` by its text, with one of that text. (A bound method is a new object at every look;
         its function is not.)"""
         path = self.path(owner)
         if path is not None:
             if known:
-                self.know(function, f"{path}.{name}.__func__")
+                self.register_path(function, f"{path}.{name}.__func__")
             else:
-                self.assume(f"{path}.{name}.__func__", function)
+                self.add_guard(f"{path}.{name}.__func__", function)
             self._add(f"{path}.{name}.__self__", "the same", path)
 
-    def assume_text(self, function: Any) -> None:
+    def guard_code(self, function: Any) -> None:
         """Records that a function of the user's still has its text: its code may be replaced."""
         path = self.path(function)
-        if path is not None and is_theirs(function):
+        if path is not None and is_user_code(function):
             self._add(f"{path}.__code__", "is", function.__code__)
 
-    def assume_type(self, thing: Any) -> None:
+    def guard_type(self, thing: Any) -> None:
         """Records of which class an outside object is, which may be asked from here on."""
         path = self.path(thing)
         if path is not None and not isinstance(thing, (type, types.FunctionType)):
-            self.assume(f"type({path})", type(thing))
+            self.add_guard(f"type({path})", type(thing))
 
-    def assume_special(self, thing: Any, name: str) -> None:
+    def guard_special_method(self, thing: Any, name: str) -> None:
         """Records what the class of an outside object of the user's has, or has not, for a method
         such as ``__len__`` that Python looks for there alone."""
         path = self.path(thing)
-        if path is not None and is_of_theirs(thing):
-            self.know(type(thing), f"type({path})")
-            self.assume_of_class(type(thing), name)
+        if path is not None and is_user_object(thing):
+            self.register_path(type(thing), f"type({path})")
+            self.guard_class_attribute(type(thing), name)
 
-    def assume_of_class(self, kind: type, name: str) -> Any:
+    def guard_class_attribute(self, kind: type, name: str) -> Any:
         """Records what an outside class has under a name, or that it has nothing; gives that."""
         path, found = self.path(kind), special(kind, name)
         hook = name.startswith("__")  # which no descriptor hides
@@ -152,16 +152,16 @@ class Recorder:
             self._add(path, "without attribute", name, name)
         elif path is not None:
             self._add(path, "special", (name, found), name)
-            self.know(found, f"{path}.{name}")
+            self.register_path(found, f"{path}.{name}")
         return found
 
-    def assume_module(self, module: types.ModuleType, name: str) -> None:
+    def guard_module(self, module: types.ModuleType, name: str) -> None:
         """Records that a module which the text imports by its full name is still the one that was
         imported."""
-        if not is_fixed(module):
-            self.assume(f"__import__('sys').modules[{name!r}]", module)
+        if not is_assumed_constant(module):
+            self.add_guard(f"__import__('sys').modules[{name!r}]", module)
 
-    def assume_without(self, path: str, key: str) -> None:
+    def guard_missing_key(self, path: str, key: str) -> None:
         """Records that there is no such key in the dict at ``path``."""
         self._add(path, "without", key, key)
 
@@ -170,42 +170,46 @@ class Recorder:
         if key not in self.assumptions:
             self.assumptions[key] = Assumption(path, test, value)
 
-    def assume_apart(self, one: int | None, other: int | None) -> None:
+    def guard_distinct_arguments(self, one: int | None, other: int | None) -> None:
         """Records that two arguments are not one and the same object."""
         if one is not None and other is not None and one != other:
             self._add(f"slots[{one}]", "another", f"slots[{other}]", str(other))
 
     def pin(self, thing: Any) -> None:
         """Records that an outside thing is the very same in every call."""
-        self.pinned.add(id(thing))
+        self.pinned_ids.add(id(thing))
 
-    def is_read(self, thing: Any) -> bool:
+    def is_read_per_call(self, thing: Any) -> bool:
         """Decide whether an outside array is read at each call, at the path where it was found."""
         return isinstance(thing, ARRAYS) and self._may_change(thing, self.path(thing))
 
     def _may_change(self, thing: Any, path: str | None) -> bool:
-        return path in self.seen and self.seen[path] is thing and id(thing) not in self.pinned
+        return (
+            path in self.replaceable
+            and self.replaceable[path] is thing
+            and id(thing) not in self.pinned_ids
+        )
 
-    def assume_seen(self) -> None:
+    def guard_replaceable(self) -> None:
         """Records what must be so of all that may be replaced: containers are of their type, what
         was found at two paths is one thing, and what was never looked into is the very same."""
-        for path, value in self.seen.items():
+        for path, value in self.replaceable.items():
             first = self.path(value)
             if first != path and first is not None:
                 self._add(path, "the same", first)
             elif not self._may_change(value, path):
-                self.assume_same(path, value)
+                self.guard_identity(path, value)
             elif not isinstance(value, ARRAYS):
                 self._add(path, "type", type(value))
                 if type(value) is tuple:
                     self._add(path, "length", len(value))
-            elif id(value) not in self.lifted:
-                self.assume_same(path, value)
+            elif id(value) not in self.lifted_arrays:
+                self.guard_identity(path, value)
 
-    def assume_likes(self, inputs: Collection[Any]) -> None:
+    def guard_array_types(self, inputs: Collection[Any]) -> None:
         """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""
         given = set(map(id, inputs))
-        for thing in self.lifted.values():
+        for thing in self.lifted_arrays.values():
             path = self.path(thing)
             if path is not None and id(thing) not in given and isinstance(thing, ARRAYS):
                 array: Any = thing
@@ -213,101 +217,103 @@ class Recorder:
                     array, path = thing._data, f"{path}._data"
                 self._add(path, "like", (array.dtype, array.shape))
 
-    def assume_same(self, path: str, value: Any) -> None:
+    def guard_identity(self, path: str, value: Any) -> None:
         """Records that ``path`` gave this very object, whatever it holds."""
         self.assumptions.setdefault((path, "is"), Assumption(path, "is", value))
 
-    def assume_length(self, thing: Any) -> None:
+    def guard_length(self, thing: Any) -> None:
         """Records how many items an outside container has."""
         path = self.path(thing)
         if path is not None and not isinstance(thing, tuple):
             self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
 
-    def assume_truth(self, thing: Any) -> None:
+    def guard_truth(self, thing: Any) -> None:
         """Records whether an outside object that may change is true."""
         path, kind = self.path(thing), type(thing)
         if path is not None and (hasattr(kind, "__len__") or hasattr(kind, "__bool__")):
-            self.assume(f"bool({path})", bool(thing))
+            self.add_guard(f"bool({path})", bool(thing))
 
-    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
+    def guard_keys(self, thing: Mapping[Any, Any]) -> None:
         """Records which keys an outside dict has, in order."""
         path = self.path(thing)
         if path is not None:
             self.assumptions[path, "keys"] = Assumption(f"list({path})", "equal", list(thing))
 
-    def assume_held(self, thing: Any) -> None:
+    def guard_contents(self, thing: Any) -> None:
         """Records what an outside container holds, at any depth: it was read as a whole."""
         if isinstance(thing, (*PLAIN, range)) or is_array(thing) or id(thing) in self._held:
             return
         path = self.path(thing)
         if path is None:
             for item in thing if type(thing) is tuple else ():
-                self.assume_held(item)
+                self.guard_contents(item)
             return
         self._held.add(id(thing))  # it may hold itself
         if _has_state(thing):
-            self._assume_state(thing, path)
-        if isinstance(thing, CONTAINERS) and is_plain(thing):
+            self._guard_state(thing, path)
+        if isinstance(thing, CONTAINERS) and holds_plain_only(thing):
             self.assumptions[path, "equal"] = Assumption(path, "equal", frozen(thing))
         elif isinstance(thing, Mapping):
-            self.assume_keys(thing)
+            self.guard_keys(thing)
             for key in thing:
-                self.assume_held(self.item(thing, key))
+                self.guard_contents(self.item(thing, key))
         elif isinstance(thing, (Sequence, deque)):
-            self.assume_length(thing)
+            self.guard_length(thing)
             for place in range(count_of(thing)):
-                self.assume_held(self.item(thing, place))
+                self.guard_contents(self.item(thing, place))
         elif isinstance(thing, Collection) and not isinstance(thing, Cell):
             self._add(path, "length", len(thing))
             for place, item in enumerate(thing):  # such as a set, or the values of a dict
-                self.assume(f"list({path})[{place}]", item)
-                self.assume_held(item)
+                self.add_guard(f"list({path})[{place}]", item)
+                self.guard_contents(item)
 
-    def _assume_state(self, thing: Any, path: str | None) -> None:
+    def _guard_state(self, thing: Any, path: str | None) -> None:
         """Records what is in an outside object of the user's: Python runs its methods."""
         if path is None or (path, "state") in self.assumptions:
             return
         self.assumptions[path, "state"] = Assumption(path, "is", thing)
-        for slot in _slots(type(thing)):
+        for slot in _slot_names(type(thing)):
             if hasattr(thing, slot):
-                self.assume(f"{path}.{slot}", getattr(thing, slot))
-                self.assume_held(getattr(thing, slot))
+                self.add_guard(f"{path}.{slot}", getattr(thing, slot))
+                self.guard_contents(getattr(thing, slot))
             else:
-                self.assume_absent(thing, slot)
+                self.guard_absent_attribute(thing, slot)
         if hasattr(thing, "__dict__"):
-            self.know(thing.__dict__, f"{path}.__dict__")
-            self.assume_held(thing.__dict__)
+            self.register_path(thing.__dict__, f"{path}.__dict__")
+            self.guard_contents(thing.__dict__)
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` for an outside container; the key is plain."""
         path = self.path(owner)
-        found = self.recorded(f"{path}[{key!r}]") if path and is_written(key) else MISSING
+        found = (
+            self.recorded_value(f"{path}[{key!r}]") if path and has_literal_repr(key) else MISSING
+        )
         if found is not MISSING:
             return found
         try:
             value = owner[key]
         except LookupError:
-            self.assume_keys(owner) if isinstance(owner, Mapping) else self.assume_length(owner)
+            self.guard_keys(owner) if isinstance(owner, Mapping) else self.guard_length(owner)
             raise
-        refuse_fresh(value, lambda: owner[key], f"the item {key!r}")
-        if path is not None and isinstance(owner, dict) and not is_written(key):
-            self.assume_keys(owner)  # by its place, for its text need not be an expression
-            self.assume(f"list({path}.values())[{list(owner).index(key)}]", value)
+        refuse_recomputed(value, lambda: owner[key], f"the item {key!r}")
+        if path is not None and isinstance(owner, dict) and not has_literal_repr(key):
+            self.guard_keys(owner)  # by its place, for its text need not be an expression
+            self.add_guard(f"list({path}.values())[{list(owner).index(key)}]", value)
         elif path is not None and not isinstance(key, slice):
             if isinstance(owner, tuple) and (path, "is") in self.assumptions:
-                self.know(value, f"{path}[{key!r}]")  # it is always the same
+                self.register_path(value, f"{path}[{key!r}]")  # it is always the same
             else:
-                self.assume(f"{path}[{key!r}]", value)
+                self.add_guard(f"{path}[{key!r}]", value)
         elif path is not None:
-            self.assume_length(owner)
+            self.guard_length(owner)
             for place in range(*key.indices(len(owner))):
-                self.assume(f"{path}[{place}]", owner[place])
+                self.add_guard(f"{path}[{place}]", owner[place])
         return value
 
-    def assume_absent(self, owner: Any, name: str) -> None:
+    def guard_absent_attribute(self, owner: Any, name: str) -> None:
         """Records that an outside object has no attribute ``name``."""
         path = self.path(owner)
-        if path is not None and not is_fixed(owner):
+        if path is not None and not is_assumed_constant(owner):
             key = f"{path}.{name}"
             self.assumptions[key, "absent"] = Assumption(key, "absent", None)
 
@@ -322,41 +328,45 @@ def is_array(thing: Any) -> bool:
     return isinstance(thing, (Tensor, np.ndarray, AttributeInput, Generator))
 
 
-def is_theirs(thing: Any) -> bool:
+def is_user_code(thing: Any) -> bool:
     """Whether a class or function is neither of this package nor of NumPy or Python's library."""
-    return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
+    return (thing.__module__ or "").partition(".")[0] not in LIBRARY_PACKAGES
 
 
-def below_theirs(thing: Any, name: str) -> Callable[..., Any]:
+def default_accessor(thing: Any, name: str) -> Callable[..., Any]:
     """Return what reads or sets an attribute of ``thing`` as its class would without methods of the
     user's own: ``name`` is ``__getattribute__`` or ``__setattr__``."""
     theirs = False
     for each in type(thing).__mro__:
         found = each.__dict__.get(name)
-        if isinstance(found, types.FunctionType) and is_theirs(found) and not is_generated(found):
+        if (
+            isinstance(found, types.FunctionType)
+            and is_user_code(found)
+            and not is_generated_method(found)
+        ):
             theirs = True
         elif found is not None and theirs:
             return found
     return getattr if name == "__getattribute__" else setattr
 
 
-def is_of_theirs(thing: Any) -> bool:
+def is_user_object(thing: Any) -> bool:
     """Whether ``thing`` is an object of a class of the user's, which may change: no Cell, and no
     member of an enumeration."""
     kind = type(thing)
     fixed = isinstance(thing, (Cell, Tensor, type, enum.Enum))
-    return not fixed and (is_theirs(kind) or kind is types.SimpleNamespace)
+    return not fixed and (is_user_code(kind) or kind is types.SimpleNamespace)
 
 
 def _has_state(thing: Any) -> bool:
     """Whether an object has attributes that may change: also one of Python's library."""
     kind = type(thing)
-    library = kind.__module__ != "builtins" and not is_theirs(kind) and not callable(thing)
+    library = kind.__module__ != "builtins" and not is_user_code(kind) and not callable(thing)
     named = library and kind.__module__.partition(".")[0] in sys.stdlib_module_names
-    return is_of_theirs(thing) or named and not isinstance(thing, enum.Enum)
+    return is_user_object(thing) or named and not isinstance(thing, enum.Enum)
 
 
-def _slots(kind: type) -> Iterator[str]:
+def _slot_names(kind: type) -> Iterator[str]:
     """The names of what objects of this class hold outside of a ``__dict__``."""
     for each in kind.__mro__:
         for name, member in vars(each).items():
@@ -364,34 +374,36 @@ def _slots(kind: type) -> Iterator[str]:
                 yield name
 
 
-def is_plain(thing: Any) -> bool:
+def holds_plain_only(thing: Any) -> bool:
     """Whether a container holds nothing but plain things, at any depth."""
     if isinstance(thing, dict):
-        return all(map(is_plain, (*thing, *thing.values())))
-    return all(map(is_plain, thing)) if isinstance(thing, (list, tuple)) else isinstance(
+        return all(map(holds_plain_only, (*thing, *thing.values())))
+    return all(map(holds_plain_only, thing)) if isinstance(thing, (list, tuple)) else isinstance(
         thing, PLAIN)  # fmt: skip
 
 
-def is_written(key: Any) -> bool:
+def has_literal_repr(key: Any) -> bool:
     """Decide whether the text of a key is an expression for it, as that of an Enum is not."""
     if type(key) is tuple:
-        return all(map(is_written, key))
+        return all(map(has_literal_repr, key))
     finite = type(key) is float and math.isfinite(key)
     return finite or type(key) in (bool, int, str, bytes, type(None))
 
 
-def is_fixed(owner: Any) -> bool:
+def is_assumed_constant(owner: Any) -> bool:
     """Whether what ``owner`` holds is taken for granted: this package, NumPy, the library."""
     name = owner.__name__ if isinstance(owner, types.ModuleType) else ""
     return name.partition(".")[0] in ("autodiff_compiler", "numpy", "math")
 
 
-def is_generated(function: Any) -> bool:
+def is_generated_method(function: Any) -> bool:
     """Whether a method has no text of its own, as those that ``dataclass`` writes."""
     return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"
 
 
-def refuse_fresh(value: Any, again: Callable[[], Any], name: str, span: Span | None = None) -> None:
+def refuse_recomputed(
+    value: Any, again: Callable[[], Any], name: str, span: Span | None = None
+) -> None:
     """Refuses a tensor that is another one at each look: what it is computed from is not seen, and
     as a constant it would have no gradient."""
     if isinstance(value, Tensor) and again() is not value:

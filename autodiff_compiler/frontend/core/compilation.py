@@ -28,11 +28,11 @@ from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue
 from autodiff_compiler.frontend.core.assumptions import (
     MISSING,
     Recorder,
-    is_fixed,
-    is_of_theirs,
-    is_plain,
-    is_theirs,
-    refuse_fresh,
+    holds_plain_only,
+    is_assumed_constant,
+    is_user_code,
+    is_user_object,
+    refuse_recomputed,
 )
 from autodiff_compiler.interface import AttributeInput, Item, Write
 from autodiff_compiler.ir.nodes import Function, Op, Value
@@ -41,7 +41,7 @@ from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
-class TooDeep(RecursionError):
+class NestingTooDeep(RecursionError):
     """More calls nest than one compilation takes. It leaves all of them at once: what comes after
     each call would only be lowered to be refused as well."""
 
@@ -54,7 +54,7 @@ class TooDeep(RecursionError):
         return UnsupportedSyntax(self.cause, self.cure, self.span or place)
 
 
-class Depths:
+class CallDepths:
     """The calls of texts that are being lowered in each other."""
 
     def __init__(self) -> None:
@@ -63,21 +63,21 @@ class Depths:
 
     @contextmanager
     def inside(self, text: Any, name: str, caller: Caller | None) -> Iterator[None]:
-        """Count a call of ``text``, which ``caller`` makes; raise TooDeep where they are many."""
+        """Counts a call of ``text`` from ``caller``. Raises NestingTooDeep where too many nest."""
         key, span = id(text), caller.span if caller else None
         of_one, of_all = costs().deep_recursion_calls, costs().nested_calls
         self._of_one[key] += 1
         self._of_all += 1
         try:
             if self._of_one[key] > of_one:
-                raise TooDeep(
+                raise NestingTooDeep(
                     f"this function calls itself too deeply: '{name}' is met inside more than "
                     f"{of_one} calls of itself, which are all written out",
                     "write the recursion as a 'while' loop",
                     span,
                 )
             if self._of_all > of_all:
-                raise TooDeep(
+                raise NestingTooDeep(
                     f"calls are nested too deeply: '{name}' is called inside more than {of_all} "
                     "other calls, which are all written out",
                     "call some of the functions one after the other, or in a loop",
@@ -118,32 +118,32 @@ class Compilation(Recorder):
     silenced: set[str] = field(default_factory=set)
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
-    cells: dict[Any, HeapRef] = field(default_factory=dict)
+    heap_objects: dict[Any, HeapRef] = field(default_factory=dict)
     #: What turned out to be written and is not among ``written``: the lowering begins again, so
     #: that every branch and loop has its cell from the beginning.
     discovered: dict[Any, Write] = field(default_factory=dict)
     #: The calls of texts that are being lowered, the outermost first.
     calls: list[Any] = field(default_factory=list)
-    depths: Depths = field(default_factory=Depths)
+    depths: CallDepths = field(default_factory=CallDepths)
     #: Texts that cannot be functions of their own, known from the first try.
-    written_out: set[Any] = field(default_factory=set)
+    inlined_only: set[Any] = field(default_factory=set)
     #: The loops in which lists grow and that could be written out, and those that must be.
-    growing: set[Any] = field(default_factory=set)
-    unrolled: frozenset[Any] = frozenset()
-    memory: TensorAliases = field(default_factory=TensorAliases)
+    growing_loops: set[Any] = field(default_factory=set)
+    unrolled_loops: frozenset[Any] = frozenset()
+    aliases: TensorAliases = field(default_factory=TensorAliases)
     #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
-    made: dict[int, Any] = field(default_factory=dict)
+    created_arrays: dict[int, Any] = field(default_factory=dict)
     recipes: Recipes = field(default_factory=Recipes)
     #: The objects that stand for arguments.
-    given: set[HeapRef] = field(default_factory=set)
+    argument_objects: set[HeapRef] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     #: Whether methods of an outside object can come to what is written, by both.
-    leading: dict[Any, bool] = field(default_factory=dict)
+    may_reach_written: dict[Any, bool] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     #: Dicts from outside of which a copy was made, by the identity of the copy.
-    sources: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    copied_dicts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     #: The objects whose ``__dict__`` was read, by its identity.
-    owners: dict[int, Any] = field(default_factory=dict)
+    dict_owners: dict[int, Any] = field(default_factory=dict)
     _functions: dict[str, Function] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
@@ -166,61 +166,63 @@ class Compilation(Recorder):
             need.callers += (caller,) if caller else ()
             raise
 
-    def attribute_below(self, owner: Any, name: str, span: Span) -> Any:
+    def read_default_attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` as it is read below the class's own ``__getattribute__``."""
         path = self.path(owner)
         place = f"object.__getattribute__({path}, {name!r})"
-        found = MISSING if path is None else self.recorded(place)
+        found = MISSING if path is None else self.recorded_value(place)
         if found is not MISSING:
             return found
         try:
             value = object.__getattribute__(owner, name)
         except AttributeError as error:
-            cause = f"{_described(owner)} has no attribute '{name}' of its own"
-            raise UnknownAttribute(cause, _instead(owner, name), span).meaning(error) from None
+            cause = f"{_owner_description(owner)} has no attribute '{name}' of its own"
+            raise UnknownAttribute(cause, _cure_for_missing(owner, name), span).meaning(
+                error
+            ) from None
         except CompileError:
             raise
         except Exception as error:
-            raise _failing(owner, name, error, span) from None
+            raise _attribute_failure(owner, name, error, span) from None
         if path is None or isinstance(value, types.MethodType):
-            return self.attribute(owner, name, span)
-        self.assume(place, value)
+            return self.read_attribute(owner, name, span)
+        self.add_guard(place, value)
         return value
 
-    def attribute(self, owner: Any, name: str, span: Span) -> Any:
+    def read_attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` for an outside object."""
         path = self.path(owner)
-        found = MISSING if path is None else self.recorded(f"{path}.{name}")
+        found = MISSING if path is None else self.recorded_value(f"{path}.{name}")
         if found is not MISSING:
             return found
         try:
             value = getattr(owner, name)
         except AttributeError as error:
-            self.assume_absent(owner, name)
+            self.guard_absent_attribute(owner, name)
             if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
                 cause, cure = error.problems[0].cause, error.problems[0].cure
             else:
-                cause = f"{_described(owner)} has no attribute '{name}'"
-                cure = suggested(name, dir(owner)) or _instead(owner, name)
+                cause = f"{_owner_description(owner)} has no attribute '{name}'"
+                cure = suggestion(name, dir(owner)) or _cure_for_missing(owner, name)
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
         except CompileError:
             raise
         except Exception as error:
-            raise _failing(owner, name, error, span) from None
-        refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
-        if path is not None and not is_fixed(owner):
+            raise _attribute_failure(owner, name, error, span) from None
+        refuse_recomputed(value, lambda: getattr(owner, name), f"'{name}'", span)
+        if path is not None and not is_assumed_constant(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
-                self.assume_method(owner, name, value.__func__)
+                self.guard_method(owner, name, value.__func__)
             elif isinstance(value, types.MethodType) and getattr(owner, name) is not value:
-                self.assume(f"{path}.{name}.__func__", value.__func__)
+                self.add_guard(f"{path}.{name}.__func__", value.__func__)
                 if not isinstance(owner, super):  # of a class, or of what has one of another
-                    self.assume(f"{path}.{name}.__self__", value.__self__)
+                    self.add_guard(f"{path}.{name}.__self__", value.__self__)
             elif isinstance(value, types.BuiltinMethodType) and not isinstance(
                 owner, types.ModuleType
             ):
-                self.assume_held(owner)
+                self.guard_contents(owner)
             else:
-                self.assume(f"{path}.{name}", value)
+                self.add_guard(f"{path}.{name}", value)
         return value
 
     def free_name(self, function: Any, name: str, span: Span) -> Any:
@@ -230,43 +232,45 @@ class Compilation(Recorder):
         if name in code.co_freevars and function.__closure__ is not None:
             place = code.co_freevars.index(name)
             cell = function.__closure__[place]
-            found = self.recorded(f"{path}.__closure__[{place}].cell_contents")
+            found = self.recorded_value(f"{path}.__closure__[{place}].cell_contents")
             try:
                 value = cell.cell_contents if found is MISSING else found
             except ValueError:
                 value = MISSING
             if value is not MISSING:
                 if path is not None:
-                    self.assume(f"{path}.__closure__[{place}].cell_contents", value)
+                    self.add_guard(f"{path}.__closure__[{place}].cell_contents", value)
                 return value
-        found = self.recorded(f"{path}.__globals__[{name!r}]")
+        found = self.recorded_value(f"{path}.__globals__[{name!r}]")
         if found is not MISSING:
             return found
         if name in function.__globals__:
             value = function.__globals__[name]
             if path is not None:
-                self.assume(f"{path}.__globals__[{name!r}]", value)
+                self.add_guard(f"{path}.__globals__[{name!r}]", value)
             return value
         if hasattr(builtins, name):
-            if path is not None and is_theirs(function):
-                self.assume_without(f"{path}.__globals__", name)
+            if path is not None and is_user_code(function):
+                self.guard_missing_key(f"{path}.__globals__", name)
             return getattr(builtins, name)
         known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
         raise UnknownName(
             f"the name '{name}' is not defined",
-            suggested(name, known) or f"define '{name}', or pass it as an argument",
+            suggestion(name, known) or f"define '{name}', or pass it as an argument",
             span,
         )
 
-    def cell_of(self, heap: Mapping[HeapRef, Any], thing: Any, name: Any = None) -> HeapRef | None:
+    def heap_object_of(
+        self, heap: Mapping[HeapRef, Any], thing: Any, name: Any = None
+    ) -> HeapRef | None:
         """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
         was found in a trial is not, once the trial has been given up."""
-        cell = self.cells.get((id(thing), name))
+        cell = self.heap_objects.get((id(thing), name))
         return cell if cell in heap else None
 
     def source_of(self, thing: Any) -> Any:
         """Return the dict from outside that ``thing`` is, or is a copy of."""
-        return self.sources[id(thing)][1] if id(thing) in self.sources else thing
+        return self.copied_dicts[id(thing)][1] if id(thing) in self.copied_dicts else thing
 
     def _written_dicts(self) -> dict[int, list[Any]]:
         """The dicts from outside of which items are written, with the keys of these."""
@@ -276,7 +280,7 @@ class Compilation(Recorder):
                 found.setdefault(id(write.target), []).append(write.name.key)
             elif write.name is not None:
                 held = getattr(write.target, "__dict__", None)
-                if id(held) in self.owners:
+                if id(held) in self.dict_owners:
                     found.setdefault(id(held), []).append(write.name)
         return found
 
@@ -293,7 +297,7 @@ class Compilation(Recorder):
 
         return bool(written) and holds(thing)
 
-    def _refuse_whole(self, thing: Any, new_keys_only: bool = False) -> None:
+    def _refuse_reading_whole(self, thing: Any, new_keys_only: bool = False) -> None:
         """Refuses to read as a whole a dict of which the text writes items."""
         keys = self._written_dicts().get(id(thing), ()) if isinstance(thing, dict) else ()
         if new_keys_only and all(key in thing for key in keys):
@@ -305,37 +309,37 @@ class Compilation(Recorder):
                 "read the items one by one: d[key]",
             )
 
-    def assume_held(self, thing: Any) -> None:
-        self._refuse_whole(thing)
-        super().assume_held(thing)
+    def guard_contents(self, thing: Any) -> None:
+        self._refuse_reading_whole(thing)
+        super().guard_contents(thing)
 
-    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
-        self._refuse_whole(thing, True)
-        super().assume_keys(thing)
+    def guard_keys(self, thing: Mapping[Any, Any]) -> None:
+        self._refuse_reading_whole(thing, True)
+        super().guard_keys(thing)
 
-    def assume_length(self, thing: Any) -> None:
-        self._refuse_whole(thing, True)
-        super().assume_length(thing)
+    def guard_length(self, thing: Any) -> None:
+        self._refuse_reading_whole(thing, True)
+        super().guard_length(thing)
 
-    def assume_written(self) -> None:
+    def guard_written(self) -> None:
         """Record what the written attributes held before the call, but for those that are read at
         every call: only now is it known by which paths their owners are found."""
         for key, write in self.written.items():
             if write.name is None or key in self.inputs:
                 continue
             if write.held(MISSING) is not MISSING:
-                super().assume_held(self.before(write, NOWHERE))
+                super().guard_contents(self.before(write, NOWHERE))
             else:
-                self.assume_new(write)
+                self.guard_was_absent(write)
 
-    def assume_new(self, write: Write) -> None:
+    def guard_was_absent(self, write: Write) -> None:
         """Record that there was no attribute, or item, before it was written."""
         if not isinstance(write.name, Item):
-            self.assume_absent(write.target, str(write.name))
+            self.guard_absent_attribute(write.target, str(write.name))
         elif (path := self.path(write.target)) is not None:
-            self.assume_without(path, write.name.key)
+            self.guard_missing_key(path, write.name.key)
 
-    def assume_parts(self, owner: Any) -> None:
+    def guard_reachable_objects(self, owner: Any) -> None:
         """Record which objects of the user's an outside object leads to: its methods, which Python
         runs, come to no others."""
         rest, seen = [owner], set()
@@ -346,18 +350,18 @@ class Compilation(Recorder):
                 continue
             seen.add(id(thing))
             for name, held in object.__getattribute__(thing, "__dict__").items():
-                if is_of_theirs(held) or isinstance(held, Cell):
-                    self.assume(f"{path}.__dict__[{name!r}]", held)
+                if is_user_object(held) or isinstance(held, Cell):
+                    self.add_guard(f"{path}.__dict__[{name!r}]", held)
                     rest.append(held)
-                elif type(held) in (list, tuple, dict) and not is_plain(held):
-                    self.know(held, f"{path}.__dict__[{name!r}]")
-                    self.assume_held(held)
+                elif type(held) in (list, tuple, dict) and not holds_plain_only(held):
+                    self.register_path(held, f"{path}.__dict__[{name!r}]")
+                    self.guard_contents(held)
 
     def before(self, write: Write, span: Span) -> Any:
         """Return the value of a written attribute or item before the call."""
         if isinstance(write.name, Item):
             return super().item(write.target, write.name.key)
-        read = self.attribute if write.get is getattr else self.attribute_below
+        read = self.read_attribute if write.get is getattr else self.read_default_attribute
         return read(write.target, str(write.name), span)
 
     def attribute_input(self, write: Write) -> AttributeInput:
@@ -384,7 +388,7 @@ class Compilation(Recorder):
         return self._functions[text]
 
 
-def _instead(owner: Any, name: str) -> str:
+def _cure_for_missing(owner: Any, name: str) -> str:
     """Return the cure for an attribute that is not there and resembles none."""
     if isinstance(owner, types.ModuleType):
         return "correct the name, or import the module that has it"
@@ -393,17 +397,18 @@ def _instead(owner: Any, name: str) -> str:
     return f"assign self.{name} in __init__"
 
 
-def _failing(owner: Any, name: str, error: Exception, span: Span) -> CompileError:
-    """Return what is said where code of a class of the user's fails to give an attribute."""
-    told = type(error).__name__ + (f": {error}" if str(error) else "")
+def _attribute_failure(owner: Any, name: str, error: Exception, span: Span) -> CompileError:
+    """Returns the error of an attribute that code of a user's class fails to compute."""
+    raised = type(error).__name__ + (f": {error}" if str(error) else "")
+    owner_text = _owner_description(owner)
     return UnsupportedSyntax(
-        f"reading '{name}' of {_described(owner)} runs code of its class, which raises {told}",
+        f"reading '{name}' of {owner_text} runs code of its class, which raises {raised}",
         f"set '{name}' before the call, or correct the method that finds it",
         span,
     ).meaning(error)
 
 
-def _described(owner: Any) -> str:
+def _owner_description(owner: Any) -> str:
     if isinstance(owner, types.ModuleType):
         return f"the module '{owner.__name__}'"
     if isinstance(owner, type):
@@ -412,7 +417,7 @@ def _described(owner: Any) -> str:
     return f"the {kind} '{type(owner).__name__}'"
 
 
-def suggested(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """The cure for a misspelt name: the one that it looks like."""
     like = nearest(name, [other for other in known if other != name])
     return f"did you mean '{like}'?" if like else ""

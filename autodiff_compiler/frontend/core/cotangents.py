@@ -33,7 +33,7 @@ def cotangent_type(type_: Type) -> Type:
     return array("float64") if type_ == FLOAT else type_
 
 
-def rule_op(
+def custom_rule_operation(
     rule: Function,
     reads: Sequence[AnyOperand],
     wrt: tuple[int, ...],

@@ -8,7 +8,7 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value
 
 
-def roots(low: Lowering, value: Any) -> set[Value]:
+def parameters_behind(low: Lowering, value: Any) -> set[Value]:
     """Returns the parameters, of functions and of loops, that a value depends on."""
     found: set[Value] = set()
     todo, seen = [value], set()

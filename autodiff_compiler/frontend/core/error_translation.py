@@ -35,7 +35,7 @@ CURES: dict[type[CompileError], str] = {
 }
 
 
-def translated(error: Exception, doing: str, called: Any, span: Span | None) -> CompileError:
+def translate_error(error: Exception, doing: str, called: Any, span: Span | None) -> CompileError:
     """``error`` as one of ours, at the user's text; raised again if it is none of the user's."""
     for raised, kind in KINDS:
         if isinstance(error, raised):
@@ -50,12 +50,12 @@ def translated(error: Exception, doing: str, called: Any, span: Span | None) -> 
 KINDS_RAISED = tuple(raised for raised, _ in KINDS)
 
 
-def checked(error: Exception, span: Span) -> CompileError | None:
+def failed_check(error: Exception, span: Span) -> CompileError | None:
     """Return a mistake that a check of this package found, as it says, at the user's text; None for
     an exception of the user's own code, and for a fault."""
     if isinstance(error, CompileError) or not is_check(error.__traceback__):
         return None
-    return translated(error, "this operation fails", None, place_of(error) or span)
+    return translate_error(error, "this operation fails", None, place_of(error) or span)
 
 
 def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:
@@ -80,7 +80,7 @@ def usage_of(called: Any, name: str = "") -> str:
     return (name or getattr(called, "__name__", type(called).__name__)) + text
 
 
-def without_dict(low: Any, cls: type) -> CompileError:
+def refused_object_dict(low: Any, cls: type) -> CompileError:
     """Returns the error of a use of a ``__dict__`` other than of its items."""
     refusal: CompileError = low.fail(
         UnsupportedSyntax,

@@ -15,13 +15,13 @@ from autodiff_compiler.ir.rewrite import fresh, map_regions, substitute
 def guard_hooks(compilation: Compilation, holder: Any, path: str | None) -> None:
     """Guards the hooks of a Cell or Tensor that is found at ``path``."""
     if path is not None:
-        compilation.assume_same(f"{path}._hooks", holder._hooks)
+        compilation.guard_identity(f"{path}._hooks", holder._hooks)
         for number, hook in enumerate(holder._hooks):
             if hook.kind != TO_FLOAT:
-                compilation.know(hook.function, f"{path}._hooks[{number}].function")
+                compilation.register_path(hook.function, f"{path}._hooks[{number}].function")
 
 
-def with_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:
+def place_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:
     """Returns ``body`` with the hooks of its values right behind what makes them.
 
     Of several on one value the first is the last to be passed in forward.

@@ -16,10 +16,10 @@ from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.heap import HeapOwnership, detach, dict_of
-from autodiff_compiler.frontend.abstract.numpy_views import note
+from autodiff_compiler.frontend.abstract.numpy_views import record_aliases
 from autodiff_compiler.frontend.abstract.outcomes import ActiveHandler
 from autodiff_compiler.frontend.abstract.packing import pack
-from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     OBJECT,
@@ -29,7 +29,7 @@ from autodiff_compiler.frontend.abstract.values import (
     MaybeNone,
     MaybeUnset,
     NeedsKnownValue,
-    Own,
+    ObjectDict,
     Poison,
     State,
     Unset,
@@ -38,11 +38,11 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.core.assumptions import is_array
 from autodiff_compiler.frontend.core.compilation import Compilation
-from autodiff_compiler.frontend.core.error_translation import translated, without_dict
+from autodiff_compiler.frontend.core.error_translation import refused_object_dict, translate_error
 from autodiff_compiler.frontend.core.handlers import Handlers
 from autodiff_compiler.frontend.core.hook_placement import guard_hooks
 from autodiff_compiler.frontend.core.naming import NAMELESS
-from autodiff_compiler.frontend.core.operator_exceptions import cure_of, raised_by
+from autodiff_compiler.frontend.core.operator_exceptions import exceptions_of, try_cure
 from autodiff_compiler.frontend.syntax.source import Source
 from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder
@@ -82,7 +82,7 @@ class Lowering:
         around = parent.frame if parent else Frame(None, None)
         self.frame: Frame = Frame(around.source, around.function, tree=around.text)
         #: The frames of this function that wait for a call to end.
-        self.waiting: list[Frame] = []
+        self.waiting_frames: list[Frame] = []
         #: Where the source function begins, and how many branches and loops are open.
         self.started: Span | None = None
         self.depth = 0
@@ -90,11 +90,11 @@ class Lowering:
         self.parameters: list[Value] = []
         #: What the caller gave for each parameter, and the caller's value behind each array.
         self.arguments: dict[Value, Any] = {}
-        self.taken: dict[Value, Any] = {}
+        self.caller_values: dict[Value, Any] = {}
         #: Values that stand here for values of the caller's.
-        self.handed: dict[Value, Value] = {}
+        self.substituted: dict[Value, Value] = {}
         #: The caller's arrays that this function writes to.
-        self.wrote: set[Any] = set()
+        self.written_arrays: set[Any] = set()
         #: Arrays from outside, by identity, with the parameters that stand for them.
         self.hoisted: dict[int, tuple[Any, Value]] = {}
         #: The heap objects of the callers, which outlive this function.
@@ -103,18 +103,18 @@ class Lowering:
         #: The parameters of the loops that are being rolled around this point, and the indices of
         #: loops that are short enough to be unrolled.
         self.loop_params: set[Value] = set()
-        self.countable: frozenset[Value] = frozenset()
+        self.unrollable_indices: frozenset[Value] = frozenset()
         #: The recursions whose source functions are being lowered.
         self.recursions: tuple[Any, ...] = ()
 
         #: The active ``except`` clauses, the innermost first, those of callers included.
         self.catching: tuple[ActiveHandler, ...] = ()
         #: Exceptions that the operations being added have been tested for.
-        self.tested: tuple[type, ...] = ()
+        self.tested_exceptions: tuple[type, ...] = ()
         #: What was evaluated of the present statement: the node (or what else it was), the value,
         #: and how many writes to memory there had been; and how many of these were met again.
         self.evaluated: list[tuple[Any, Any, int]] = []
-        self.met_again = 0
+        self.replayed = 0
 
         #: Expressions that are handed on, or compared, as they are, be they None; generators that
         #: are used up where they stand; calls with nothing around them but their statement.
@@ -232,14 +232,14 @@ class Lowering:
             raise NeedsKnownValue(value, self.builder.span, purpose)
         for part in value if type(value) is tuple else ():
             self.static(part, purpose)
-        self.compilation.assume_held(value)
+        self.compilation.guard_contents(value)
         return value
 
     def contents(self, value: Any) -> Any:
         """Returns the items of a container known now: a tuple, or a dict."""
-        if isinstance(value, Own):
-            raise without_dict(self, self.state.heap[value.ref]["__class__"])
-        self.compilation.assume_held(value)
+        if isinstance(value, ObjectDict):
+            raise refused_object_dict(self, self.state.heap[value.ref]["__class__"])
+        self.compilation.guard_contents(value)
         if isinstance(value, HeapRef):
             return _heap_contents(self, value)
         if isinstance(value, DictView):
@@ -271,7 +271,7 @@ class Lowering:
 
     def packed(self, value: Any) -> Any:
         """Returns one operand that holds ``value``."""
-        self.compilation.assume_held(value)
+        self.compilation.guard_contents(value)
         return pack(value, self.state.heap)
 
     def shape(self, value: Value) -> Any:
@@ -298,9 +298,9 @@ class Lowering:
                 type_ = in_double(type_)
             name = name or _name_of(self, thing)
             value = Value(type_, name or NAMELESS, bool(name))
-            self.compilation.memory.stands(value, isinstance(array, np.ndarray))
+            self.compilation.aliases.set_is_array(value, isinstance(array, np.ndarray))
             self.hoisted[id(thing)] = (thing, value)
-            self.compilation.lifted[id(thing)] = thing
+            self.compilation.lifted_arrays[id(thing)] = thing
         return self.hoisted[id(thing)][1]
 
     def original(self, arg: Any) -> Any:
@@ -313,7 +313,7 @@ class Lowering:
             if found or self.parent is None:
                 return found[0] if found else arg
             # A value of the function around may be an array's, and so what stands for it here.
-            return self.parent.original(self.handed.get(arg, arg))
+            return self.parent.original(self.substituted.get(arg, arg))
         if isinstance(arg, HeapRef) and arg.kind == "dict":
             return {key: self.original(item) for key, item in self.state.heap[arg].items()}
         if isinstance(arg, HeapRef):
@@ -330,7 +330,7 @@ class Lowering:
 
     def translate(self, error: Exception, doing: str, called: Any = None) -> CompileError:
         """Returns an exception of library code that ran while compiling, in the user's terms."""
-        return translated(error, doing, called, self.place)
+        return translate_error(error, doing, called, self.place)
 
     @staticmethod
     def described(value: Any) -> str:
@@ -360,7 +360,7 @@ def _check_operation(low: Lowering, op: Op) -> None:
         _check_dtype(low, result.type)
     _refuse_raising(low, op)
     if low.compilation.numpy:
-        note(low, op)
+        record_aliases(low, op)
 
 
 def _check_dtype(low: Lowering, type_: Any) -> None:
@@ -377,9 +377,9 @@ def _check_dtype(low: Lowering, type_: Any) -> None:
 def _refuse_raising(low: Lowering, op: Op) -> None:
     """Refuses an operation that may raise what a handler around it catches."""
     watched = [h for h in low.catching if h.way is not None and h.way.watched]
-    for error in raised_by(op) if watched else ():
+    for error in exceptions_of(op) if watched else ():
         for caught in (each for handler in watched for each in handler.classes):
-            if error in low.tested:
+            if error in low.tested_exceptions:
                 continue
             if issubclass(error, caught) or issubclass(caught, error):
                 raise low.fail(
@@ -387,7 +387,7 @@ def _refuse_raising(low: Lowering, op: Op) -> None:
                     f"an 'except' around this operation catches {caught.__name__}, "
                     "and whether the operation raises it is known only when the "
                     "function runs",
-                    cure_of(caught),
+                    try_cure(caught),
                 )
 
 
@@ -397,15 +397,15 @@ def _refuse_raising(low: Lowering, op: Op) -> None:
 def lift_arrays(low: Lowering, thing: Any) -> Any:
     """Returns ``thing`` with every outside array in it made a value, in its own precision."""
     if is_array(thing):
-        cell = low.compilation.cell_of(low.state.heap, thing)
+        cell = low.compilation.heap_object_of(low.state.heap, thing)
         return low.lift(thing) if cell is None else low.state.heap[cell]
     if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
         if low.compilation.holds_written(thing):
             return thing
-        low.compilation.assume_held(thing)
+        low.compilation.guard_contents(thing)
         if isinstance(thing, dict):
             made = {key: low.lifted(item) for key, item in thing.items()}
-            low.compilation.sources[id(made)] = (made, thing)
+            low.compilation.copied_dicts[id(made)] = (made, thing)
             return made
         return type(thing)(low.lifted(item) for item in thing)
     return thing
@@ -470,7 +470,7 @@ def _name_of(low: Lowering, thing: Any) -> str:
 def require_value(low: Lowering, value: MaybeNone, name: str = "") -> Any:
     """Returns the value that is not None, as the generated function checks; the variable ``name``
     is not None from here on."""
-    found = optional.certain(low, value, f"'{name}'" if name else "this")
+    found = optional.require_value(low, value, f"'{name}'" if name else "this")
     if low.state.names.get(name) is value:
         low.state.names[name] = found
     return found
@@ -502,7 +502,7 @@ def _heap_contents(low: Lowering, ref: HeapRef) -> Any:
             "read the attributes one by one",
         )
     contents = low.state.heap[ref]
-    if is_long(contents):
+    if is_runtime_list(contents):
         raise low.fail(
             DTypeError,
             "this needs a list whose length is a compile-time constant, but a "

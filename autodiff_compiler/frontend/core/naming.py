@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     InPlaceTensorMethod,
     MaybeNone,
-    Own,
+    ObjectDict,
     Partial,
     TensorMethod,
 )
@@ -35,21 +35,21 @@ from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 NAMELESS = "constant"
 
 
-def names_of(callee: Any) -> tuple[str, str]:
+def printed_names(callee: Any) -> tuple[str, str]:
     """The printed name and the title of a text: ('net', 'Net.construct')."""
     if isinstance(callee, Cell):
         return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
     if isinstance(callee, Transformed):
-        name, title = names_of(callee.fn)
+        name, title = printed_names(callee.fn)
         if not callee.suffix:
             return name, title
         return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
     if isinstance(callee, CustomRule):
-        return names_of(callee.text)
+        return printed_names(callee.text)
     owner = getattr(callee, "__self__", None)
     own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
     if isinstance(owner, Cell) and own == "construct":
-        return names_of(owner)
+        return printed_names(owner)
     if owner is not None and not isinstance(owner, types.ModuleType):
         kind = owner if isinstance(owner, type) else type(owner)
         return f"{snake(kind.__name__)}_{snake(own)}", f"{kind.__name__}.{own}"
@@ -74,7 +74,7 @@ def owner_of(callee: Any) -> Any:
     return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
 
 
-def label_of(path: str | None) -> str:
+def member_label(path: str | None) -> str:
     """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
     if re.fullmatch(r"fn(\.(fn|func|__self__|__wrapped__))*", path or ""):
         return ""
@@ -143,7 +143,7 @@ def hides_values(
             ContainerMethod,
             TensorMethod,
             InPlaceTensorMethod,
-            Own,
+            ObjectDict,
             Partial,
         ),
     )
@@ -174,7 +174,7 @@ def _set_by(part: Any) -> Iterator[str]:
             yield from _set_by(child)
 
 
-def bind_tree(
+def bind_closure_arguments(
     low: Any, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The variables of an inner function by name."""

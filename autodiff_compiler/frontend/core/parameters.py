@@ -7,7 +7,7 @@ from typing import Any
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.random import Generator
 from autodiff_compiler.frontend.abstract.heap import detach
-from autodiff_compiler.frontend.abstract.values import HeapRef, as_tuple, leaves
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, tuple_like
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.operators.core import containers
@@ -23,20 +23,20 @@ def add_parameter(low: Lowering, name: str, value: Any) -> Any:
     param = Value(type_, name, True)
     low.parameters.append(param)
     low.arguments[param] = value
-    seen = _projected(low, param, value, name)
+    seen = _components_of_parameter(low, param, value, name)
     pairs = zip(leaves(detach(seen, low.state)), leaves(before))
     for leaf, its in pairs:
         if isinstance(leaf, Value):
-            low.taken[leaf] = its
-            low.compilation.memory.stands(leaf, low.compilation.memory.is_array(its))
+            low.caller_values[leaf] = its
+            low.compilation.aliases.set_is_array(leaf, low.compilation.aliases.is_array(its))
     return seen
 
 
-def _projected(low: Lowering, param: Value, like: Any, name: str) -> Any:
+def _components_of_parameter(low: Lowering, param: Value, like: Any, name: str) -> Any:
     """The parts of a container parameter, in the structure of ``like``; what lists and dicts
     hold is so from here on."""
     if isinstance(like, HeapRef):
-        low.state.heap[like] = _projected(low, param, low.state.heap[like], name)
+        low.state.heap[like] = _components_of_parameter(low, param, low.state.heap[like], name)
         return like
     if isinstance(like, (dict, tuple)):
         parts = like.items() if isinstance(like, dict) else enumerate(like)
@@ -45,10 +45,10 @@ def _projected(low: Lowering, param: Value, like: Any, name: str) -> Any:
             if isinstance(part, Value) or any(True for _ in leaves(detach(part, low.state))):
                 item = containers.item(param, key=key)
                 item.name, item.has_user_name = f"{name}_{key}", True
-                made[key] = _projected(low, item, part, f"{name}_{key}")
+                made[key] = _components_of_parameter(low, item, part, f"{name}_{key}")
             else:
                 made[key] = part
-        return made if isinstance(like, dict) else as_tuple(like, made.values())
+        return made if isinstance(like, dict) else tuple_like(like, made.values())
     return param if isinstance(like, Value) else like
 
 
@@ -61,7 +61,7 @@ def outer_name(low: Lowering, thing: Any) -> str:
 
 def slot_of(low: Lowering, value: Value) -> int | None:
     """Which argument of the call a value is, if it is one."""
-    there = low.taken.get(value, low.handed.get(value, value))
+    there = low.caller_values.get(value, low.substituted.get(value, value))
     return slot_of(low.parent, there) if low.parent else low.compilation.slots.get(value)
 
 
@@ -70,7 +70,7 @@ def as_parameter(low: Lowering, value: Value) -> Parameter | None:
     if not isinstance(thing, Value):
         return thing if isinstance(thing, Parameter) else None
     value = low.compilation.uncast.get(value, value)
-    there = low.taken.get(value, low.handed.get(value, value))
+    there = low.caller_values.get(value, low.substituted.get(value, value))
     return as_parameter(low.parent, there) if low.parent else None
 
 
@@ -80,5 +80,5 @@ def trainable_parameters(low: Lowering) -> tuple[Any, ...]:
     read = [thing for thing, _ in low.hoisted.values() if isinstance(thing, Parameter)]
     for parameter in read:
         if (path := low.compilation.path(parameter)) is not None:
-            low.compilation.assume(f"{path}.requires_grad", parameter.requires_grad)
+            low.compilation.add_guard(f"{path}.requires_grad", parameter.requires_grad)
     return tuple(parameter for parameter in read if parameter.requires_grad)

@@ -7,13 +7,13 @@ from typing import Any
 from autodiff_compiler.common.tensor_data import is_foreign
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract import iterators
-from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
     HeapRef,
     LazyIterable,
-    as_tuple,
     leaves,
+    tuple_like,
 )
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value
@@ -26,30 +26,30 @@ def python_containers(low: Lowering, arg: Any, lists_go: bool = False) -> Any:
         return [python_containers(low, item) for item in low.sequence(arg)]
     if isinstance(arg, HeapRef):
         contents = low.state.heap[arg] if lists_go else low.contents(arg)
-        if is_long(contents):
+        if is_runtime_list(contents):
             return contents
         if arg.kind == "list":
             return [python_containers(low, item) for item in contents]
         return {key: python_containers(low, item) for key, item in contents.items()}
-    low.compilation.assume_held(arg)
+    low.compilation.guard_contents(arg)
     if type(arg) is tuple:
         return tuple(python_containers(low, item) for item in arg)
     return low.lifted(arg)
 
 
-def as_python(low: Lowering, value: Any) -> Any:
+def to_python(low: Lowering, value: Any) -> Any:
     """A value that is known while compiling, with lists and dicts for references."""
     return low.original(python_containers(low, value))
 
 
-def adopt(low: Lowering, result: Any) -> Any:
+def from_python(low: Lowering, result: Any) -> Any:
     """The outcome of library code as a compile-time value: its lists go to the heap."""
     if isinstance(result, list):
-        return low.new_list([adopt(low, item) for item in result])
+        return low.new_list([from_python(low, item) for item in result])
     if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
-        return as_tuple(result, [adopt(low, item) for item in result])
+        return tuple_like(result, [from_python(low, item) for item in result])
     if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
-        return low.allocate("dict", {key: adopt(low, each) for key, each in result.items()})
+        return low.allocate("dict", {key: from_python(low, each) for key, each in result.items()})
     return low.lifted(result)
 
 

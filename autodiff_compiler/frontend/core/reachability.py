@@ -17,7 +17,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_theirs
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_user_code
 
 #: What a function may name that leads to everything.
 _EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}
@@ -49,7 +49,7 @@ def _parts(thing: Any) -> Iterator[Any]:
         if _is_theirs(thing.__name__):
             yield from vars(thing).values()
     elif isinstance(thing, type):
-        if is_theirs(thing):
+        if is_user_code(thing):
             yield from (*thing.__mro__, *vars(thing).values())
     elif isinstance(thing, weakref.ref):
         yield thing()
@@ -58,7 +58,7 @@ def _parts(thing: Any) -> Iterator[Any]:
 
 
 def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
-    if not is_theirs(function):
+    if not is_user_code(function):
         return
     yield from (function.__closure__, function.__defaults__, function.__kwdefaults__)
     yield vars(function)
@@ -76,4 +76,4 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _is_theirs(module: str) -> bool:
-    return is_theirs(types.SimpleNamespace(__module__=module))
+    return is_user_code(types.SimpleNamespace(__module__=module))

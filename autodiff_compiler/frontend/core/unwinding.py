@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
+from autodiff_compiler.frontend.abstract.aliasing import refuse_overwritten
 from autodiff_compiler.frontend.abstract.outcomes import ActiveHandler, MayHaveThrown, Unwinding
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
@@ -69,11 +69,11 @@ def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
     """``evaluate()``, or what it gave when this statement was begun before."""
     if not low.catching:
         return evaluate()
-    begun = low.met_again
+    begun = low.replayed
     if begun < len(low.evaluated) and low.evaluated[begun][0] is key:
-        low.met_again += 1
+        low.replayed += 1
         _, value, writes = low.evaluated[begun]
-        refuse_spoilt(low, value, writes)
+        refuse_overwritten(low, value, writes)
         return value
     try:
         value = evaluate()
@@ -81,23 +81,23 @@ def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
         raise
     except CompileError as error:
         if not low.handlers.throw_if_caught(low, low.builder.with_span(error)):
-            _forget(low, begun)
+            _forget_operands(low, begun)
             raise
         raise MayHaveThrown from None
     except Exception:
-        _forget(low, begun)
+        _forget_operands(low, begun)
         raise
-    _forget(low, begun)
-    low.evaluated.insert(begun, (key, value, len(low.compilation.memory.writes)))
-    low.met_again = begun + 1
+    _forget_operands(low, begun)
+    low.evaluated.insert(begun, (key, value, len(low.compilation.aliases.writes)))
+    low.replayed = begun + 1
     if has_thrown(low) is not False:
         raise MayHaveThrown
     return value
 
 
-def _forget(low: Lowering, begun: int) -> None:
-    del low.evaluated[begun : low.met_again]
-    low.met_again = begun
+def _forget_operands(low: Lowering, begun: int) -> None:
+    del low.evaluated[begun : low.replayed]
+    low.replayed = begun
 
 
 def resumable(
@@ -107,11 +107,11 @@ def resumable(
     is such a branch, that goes on with ``then`` of the value."""
     if not low.catching:
         return evaluate()
-    before = low.evaluated, low.met_again
+    before = low.evaluated, low.replayed
     done: list[tuple[Any, Any, int]] = []
 
     def steps(first: bool) -> Any:
-        low.evaluated, low.met_again = done, 0
+        low.evaluated, low.replayed = done, 0
         try:
             value = evaluate()
         except MayHaveThrown:
@@ -121,7 +121,7 @@ def resumable(
     try:
         return steps(True)
     finally:
-        low.evaluated, low.met_again = before
+        low.evaluated, low.replayed = before
 
 
 def must_not_throw(low: Lowering, evaluate: Callable[[], Any], what: str, cure: str) -> Any:

@@ -44,7 +44,7 @@ def lift_in_cell_precision(low: Lowering, thing: Any) -> Any:
     found = lift_arrays(low, thing)
     if low.compilation.precision is None or found is thing or not isinstance(found, Value):
         return found
-    if low.compilation.cell_of(low.state.heap, thing) is not None:
+    if low.compilation.heap_object_of(low.state.heap, thing) is not None:
         return found
     cast = _cast(low, found)
     if cast is not found:

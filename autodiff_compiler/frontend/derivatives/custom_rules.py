@@ -27,8 +27,8 @@ from autodiff_compiler.frontend.abstract.values import (
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.cotangents import (
     cotangent_type,
+    custom_rule_operation,
     has_cotangent,
-    rule_op,
     without_gradient,
 )
 from autodiff_compiler.frontend.core.handlers import Handler
@@ -66,7 +66,7 @@ def _with_bprop(
 ) -> Any:
     path = low.compilation.path(cell)
     if path is not None:
-        low.compilation.assume(f"type({path}).bprop", type(cell).bprop)
+        low.compilation.add_guard(f"type({path}).bprop", type(cell).bprop)
     inputs = _inputs_of(cell, cell.bprop, args, kwargs)
 
     def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
@@ -81,7 +81,7 @@ def _enter_custom(
     """A function that returns its value and its rule."""
     inner, path = callee.with_gradient, low.compilation.path(getattr(callee, "__func__", callee))
     if path is not None:
-        low.compilation.know(inner, f"{path}.with_gradient")
+        low.compilation.register_path(inner, f"{path}.with_gradient")
     owner = getattr(callee, "__self__", None)
     both = low.enter(inner if owner is None else types.MethodType(inner, owner), args, kwargs)
     if not isinstance(both, tuple) or len(both) != 2 or not _is_text(both[1]):
@@ -107,7 +107,7 @@ def _enter_function(
     path = low.compilation.path(kind)
     for name in ("forward", "backward", "setup_context"):
         if path is not None and hasattr(kind, name):
-            low.compilation.assume(f"{path}.{name}", getattr(kind, name))
+            low.compilation.add_guard(f"{path}.{name}", getattr(kind, name))
     needs = tuple(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
     ctx = low.allocate(CONTEXT, {"needs_input_grad": needs})
     if hasattr(kind, "setup_context"):
@@ -198,8 +198,8 @@ def with_derivative(
             CustomRule(text, names, lower), given, [out], [ct], doing
         )  # fmt: skip
     result = Value(out.type, out.name)
-    low.builder.add(rule_op(rule, reads, wrt, [out], [result], low.builder.span))
-    low.compilation.memory.may_be(result, low.compilation.memory.of(out))
+    low.builder.add(custom_rule_operation(rule, reads, wrt, [out], [result], low.builder.span))
+    low.compilation.aliases.set_aliases(result, low.compilation.aliases.of(out))
     return low.unpacked(result, outcome, low.state.heap)
 
 

@@ -23,7 +23,11 @@ from autodiff_compiler.frontend.abstract.values import (
     rebuild,
 )
 from autodiff_compiler.frontend.calls.python_callbacks import call_python
-from autodiff_compiler.frontend.core.cotangents import cotangent_type, has_cotangent, rule_op
+from autodiff_compiler.frontend.core.cotangents import (
+    cotangent_type,
+    custom_rule_operation,
+    has_cotangent,
+)
 from autodiff_compiler.frontend.core.handlers import Handler
 from autodiff_compiler.frontend.core.hook_placement import guard_hooks
 from autodiff_compiler.frontend.core.lowering import Lowering
@@ -124,7 +128,7 @@ def _enter_watched(
         text = CustomRule(hook_text, (*names, *names, "link", *names, "d_out"), lower)
         rule, reads, wrt = lower_rule(low, text, inputs, outs, cts, "the hook")
     values = [*inputs, low.builder.make(undefined, (), {})]
-    low.builder.add(rule_op(rule, reads, wrt, values, outs, low.builder.span))
+    low.builder.add(custom_rule_operation(rule, reads, wrt, values, outs, low.builder.span))
     low.builder.ops.extend(ops)
     return after
 

@@ -50,7 +50,7 @@ def _recompute_call(
     kwargs = {key: value for key, value in kwargs.items() if key not in options}
     if isinstance(callee, Primitive):
         for setting in vars(callee):  # read by the macro, so that they are guarded
-            low.compilation.attribute(callee, setting, low.builder.span)
+            low.compilation.read_attribute(callee, setting, low.builder.span)
         names = tuple(f"x{number}" for number in range(len(args)))
 
         def lower(low: Any, given: Sequence[Any]) -> Any:

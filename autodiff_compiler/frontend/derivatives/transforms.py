@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, SensitivityError
-from autodiff_compiler.frontend.abstract.aliasing import written
-from autodiff_compiler.frontend.abstract.runtime_lists import sensitivity
+from autodiff_compiler.frontend.abstract.aliasing import record_write
+from autodiff_compiler.frontend.abstract.runtime_lists import conform_sensitivity
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import adopt, python_containers
+from autodiff_compiler.frontend.core.python_values import from_python, python_containers
 from autodiff_compiler.frontend.derivatives.vmap_arguments import Batch, is_mapped
 from autodiff_compiler.frontend.objects.user_objects import call_flat
 from autodiff_compiler.interface import Request
@@ -65,9 +65,9 @@ class Apart:
 
 def call_inside(low: Lowering, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """``fn(*args, **kwargs)`` for library code that runs on values."""
-    given = [adopt(low, arg) for arg in args]
+    given = [from_python(low, arg) for arg in args]
     return python_containers(
-        low, low.call(fn, given, {k: adopt(low, v) for k, v in kwargs.items()})
+        low, low.call(fn, given, {k: from_python(low, v) for k, v in kwargs.items()})
     )
 
 
@@ -84,7 +84,7 @@ def take_functions(
     raw = [low.original(arg) for arg in args]
     named = {key: low.original(arg) for key, arg in kwargs.items()}
     try:
-        return adopt(low, maker(*raw, **named))
+        return from_python(low, maker(*raw, **named))
     except CompileError:
         raise
     except Exception as error:
@@ -132,8 +132,8 @@ def _call_gradient(
     if apart:
         found = dict(zip(request.positions, inputs))
         grouped = apart.flat.gradients(apart.slots, found)
-        return adopt(low, gradient.pack(value, grouped, weights, apart.slots))
-    return adopt(low, gradient.pack(value, inputs, weights))
+        return from_python(low, gradient.pack(value, grouped, weights, apart.slots))
+    return from_python(low, gradient.pack(value, inputs, weights))
 
 
 def _apart(
@@ -172,7 +172,7 @@ def _call_pullback(
 def _call_pulled(low: Lowering, pulled: Pulled, sens: Any) -> Any:
     """The gradients of a call that is there already."""
     found = _gradients(low, pulled.called, sens, [])
-    return adopt(low, pulled.gradient.pack(None, *found)[1])
+    return from_python(low, pulled.gradient.pack(None, *found)[1])
 
 
 def _called(
@@ -217,7 +217,7 @@ def _gradients(
     operands = list(made.operands)
     if attrs["sens"]:
         output = type_of(made.returned)
-        operands.append(sensitivity(low, low.lifted(sens), output))
+        operands.append(conform_sensitivity(low, low.lifted(sens), output))
         if not request.aux:
             _check_sens(low, type_of(operands[-1]), output)
     params = made.function.params
@@ -376,9 +376,9 @@ def _add(
 ) -> None:
     """Adds the operation, and notes what the function writes to."""
     low.builder.add(Op(OPERATORS[name], tuple(operands), attrs, tuple(results), low.builder.span))
-    memory = low.compilation.memory.of_all(made.wrote)
-    low.wrote |= {low.taken[it] for it in memory if it in low.taken}
-    written(low, memory)
+    memory = low.compilation.aliases.of_all(made.wrote)
+    low.written_arrays |= {low.caller_values[it] for it in memory if it in low.caller_values}
+    record_write(low, memory)
 
 
 def _returned(low: Lowering, made: OutlinedCall) -> list[Value]:

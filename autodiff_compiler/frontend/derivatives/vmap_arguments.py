@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.frontend.abstract.values import HeapRef, as_tuple, leaves
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, tuple_like
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import adopt
+from autodiff_compiler.frontend.core.python_values import from_python
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Dim
 from autodiff_compiler.operators.core.structure import (
@@ -53,7 +53,7 @@ class Batch:
             if len(several) != len(value):
                 raise self.refused(f"{len(several)} axes are given for {len(value)} items")
             pairs = zip(value, several)
-            return as_tuple(value, (self.each(part, axis, change) for part, axis in pairs))
+            return tuple_like(value, (self.each(part, axis, change) for part, axis in pairs))
         if isinstance(axes, tuple):
             raise self.refused(
                 "a tuple of axes is given for an argument that is not a tuple, list or dict"
@@ -155,4 +155,4 @@ class Batch:
 
         if not any(True for _ in leaves(outcome)):
             return outcome
-        return adopt(self.text, self.each(outcome, axes, last))
+        return from_python(self.text, self.each(outcome, axes, last))

@@ -13,9 +13,9 @@ import numpy as np
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
-from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import NUMBERS, DictView, HeapRef, leaves
-from autodiff_compiler.frontend.core.assumptions import is_of_theirs, is_theirs
+from autodiff_compiler.frontend.core.assumptions import is_user_code, is_user_object
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
 from autodiff_compiler.frontend.expressions.evaluation import evaluate_all
@@ -108,7 +108,7 @@ def _refuse_shared(low: Lowering, left: Any) -> None:
     here: list[Any] = []
     around: Lowering | None = low
     while around is not None:  # the functions around one of its own, too
-        here += [around.state.names, *(frame.names for frame in around.waiting)]
+        here += [around.state.names, *(frame.names for frame in around.waiting_frames)]
         here += around.state.heap.values()
         around = around.parent
     parts = [held.values() if isinstance(held, dict) else held
@@ -139,7 +139,7 @@ def binary_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
         return _heap_binary(low, sign, left, right)
     refuse_foreign(low, left, right)
     for side in (left, right):
-        low.compilation.assume_held(side)
+        low.compilation.guard_contents(side)
     with _dividing(low, sign, left, right):
         try:
             return (_SIGNS if low.compilation.numpy else BINARY)[sign](left, right)
@@ -183,7 +183,7 @@ def _numpy_goes_on(low: Lowering, left: Any, right: Any) -> bool:
         return False
     if issubclass(kind, (int, float, complex, list, tuple)) or hasattr(kind, "__array__"):
         return True
-    theirs = isinstance(right, HeapRef) and right.kind == "object" or is_of_theirs(right)
+    theirs = isinstance(right, HeapRef) and right.kind == "object" or is_user_object(right)
     if theirs and left.type.ndim != 0:
         raise low.fail(
             UnsupportedSyntax,
@@ -223,18 +223,20 @@ def _heap_binary(low: Lowering, sign: str, left: Any, right: Any) -> Any:
         return low.allocate("dict", {**one, **two})
     if sign == "Add" and isinstance(one, tuple) and isinstance(two, tuple):
         return low.new_list(one + two)
-    if sign == "Add" and all(is_long(side) or isinstance(side, tuple) for side in (one, two)):
-        joined = runtime_lists.joined(low, one, two)
+    if sign == "Add" and all(
+        is_runtime_list(side) or isinstance(side, tuple) for side in (one, two)
+    ):
+        joined = runtime_lists.concatenate(low, one, two)
         if joined is not None:
             return low.allocate("list", joined)
     if sign == "Mult" and isinstance(one, int):
         one, two = two, one
     if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
         most = costs().written_list_items
-        long = runtime_lists.repeated(low, one, two) if len(one) * two > most else None
+        long = runtime_lists.repeat(low, one, two) if len(one) * two > most else None
         return low.allocate("list", one * two if long is None else long)
-    if sign == "Mult" and (is_long(one) or isinstance(one, tuple)) and _counts(two):
-        long = runtime_lists.repeated(low, one, two)
+    if sign == "Mult" and (is_runtime_list(one) or isinstance(one, tuple)) and _counts(two):
+        long = runtime_lists.repeat(low, one, two)
         if long is not None:
             return low.allocate("list", long)
         low.static(two, "the length of this list")
@@ -248,7 +250,7 @@ def _joinable(low: Lowering, side: Any) -> Any:
     """What is in a list or dict that may be one from outside."""
     if isinstance(side, HeapRef):
         return low.state.heap[side]
-    low.compilation.assume_held(side)
+    low.compilation.guard_contents(side)
     return tuple(low.sequence(side)) if isinstance(side, list) else side
 
 
@@ -285,11 +287,11 @@ def unary(low: Lowering, sign: str, value: Any) -> Any:
     try:
         found = UNARY[sign](value)
         array = low.compilation.numpy and isinstance(value, Value) and value.type != FLOAT
-        memory = low.compilation.memory
+        memory = low.compilation.aliases
         scalar = array and value.ndim == 0 and memory.is_array(value) is False
         if found is value and array and not scalar:
             found = structure.copy(value)  # +x is a new array, or a scalar
-            memory.stands(found, False)
+            memory.set_is_array(found, False)
         return found
     except CompileError:
         raise
@@ -318,7 +320,7 @@ def making_whole(low: Any, value: Value) -> Iterator[None]:
 def _plain_number(side: Any) -> Any:
     """A number of a class of the user's, below the methods of that, as a plain one."""
     for kind in (int, float, complex):
-        if isinstance(side, kind) and type(side) not in (bool, kind) and is_theirs(type(side)):
+        if isinstance(side, kind) and type(side) not in (bool, kind) and is_user_code(type(side)):
             return kind.__pos__(side)  # type: ignore[arg-type]
     return side
 

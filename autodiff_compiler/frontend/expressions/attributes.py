@@ -16,12 +16,12 @@ from autodiff_compiler.frontend.abstract.values import (
     DictView,
     HeapRef,
     InPlaceTensorMethod,
-    Own,
+    ObjectDict,
     SuperProxy,
     TensorMethod,
 )
-from autodiff_compiler.frontend.core.compilation import suggested
-from autodiff_compiler.frontend.core.error_translation import without_dict
+from autodiff_compiler.frontend.core.compilation import suggestion
+from autodiff_compiler.frontend.core.error_translation import refused_object_dict
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
@@ -74,7 +74,7 @@ def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
     if low.compilation.numpy:
         return _array_attribute(low, owner, name)
     if name in OF_PARAMETERS and (parameter := as_parameter(low, owner)) is not None:
-        return low.compilation.attribute(parameter, name, low.builder.span)
+        return low.compilation.read_attribute(parameter, name, low.builder.span)
     if name in PROPERTIES:
         return PROPERTIES[name](owner)
     if name == "register_hook":
@@ -111,7 +111,7 @@ def _array_attribute(low: Lowering, owner: Value, name: str) -> Any:
         f"the ndarray attribute '{name}' is not supported in compiled code"
         if exists else f"an ndarray has no attribute '{name}'",
         INSTEAD.get(name)
-        or suggested(name, [*ARRAY_METHODS, *WRITING_METHODS, *ARRAY_PROPERTIES, "shape"])
+        or suggestion(name, [*ARRAY_METHODS, *WRITING_METHODS, *ARRAY_PROPERTIES, "shape"])
         or "use a NumPy function that returns a new array",
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def printable(low: Lowering, value: Any) -> Any:
             return low.static(low.call(method, (), {}), "text")
         inside = printable(low, low.contents(value))
         return list(inside) if value.kind == "list" else inside
-    low.compilation.assume_held(value)
+    low.compilation.guard_contents(value)
     if isinstance(value, dict):
         return {key: printable(low, item) for key, item in value.items()}
     if type(value) is tuple:
@@ -152,14 +152,14 @@ def read_attribute(low: Lowering, owner: Any, name: str) -> Any:
         if not hasattr(kind, name):
             raise low.fail(
                 UnknownAttribute, f"a {owner.kind} has no attribute '{name}'",
-                suggested(name, dir(kind)) or f"use a method that every {owner.kind} has",
+                suggestion(name, dir(kind)) or f"use a method that every {owner.kind} has",
             )  # fmt: skip
         return ContainerMethod(owner, name)
     if isinstance(owner, Value):
         return _value_attribute(low, owner, name)
     refuse_foreign(low, owner, installed=True)
-    if isinstance(owner, Own):
-        raise without_dict(low, low.state.heap[owner.ref]["__class__"])
+    if isinstance(owner, ObjectDict):
+        raise refused_object_dict(low, low.state.heap[owner.ref]["__class__"])
     if isinstance(owner, DictView):
         kind = type(getattr({}, owner.kind)())
         raise low.fail(

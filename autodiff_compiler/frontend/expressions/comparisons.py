@@ -20,11 +20,11 @@ from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     LazyIterable,
     MaybeNone,
-    Own,
+    ObjectDict,
     RuntimeRange,
-    same,
+    is_same,
 )
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated_method
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import slot_of
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
@@ -99,7 +99,7 @@ def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:  # noqa: C9
         found = _compare_objects(low, sign, left, right)
         if found is not NotImplemented:
             return found
-    low.compilation.assume_held(left)
+    low.compilation.guard_contents(left)
     if sign in ("In", "NotIn"):
         method = low.special(right, "__contains__")
         there = outside_items.has(low, right, left) if method is None else None
@@ -114,7 +114,7 @@ def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:  # noqa: C9
         isinstance(side, (DictView, set, frozenset)) for side in (left, right)
     ):
         left, right = as_set(low, left), as_set(low, right)
-    low.compilation.assume_held(right)
+    low.compilation.guard_contents(right)
     if low.compilation.numpy:
         left, right = beside_arrays(low, sign, left, right)
     if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
@@ -151,7 +151,7 @@ def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:  # noqa: C9
 
 def _identical(low: Lowering, left: Any, right: Any) -> Any:
     """``left is right``, of what cannot be None."""
-    if same(left, right):
+    if is_same(left, right):
         return True
     kinds = [isinstance(side, Value) for side in (left, right)]
     if any(kinds) and all(map(_is_number, (left, right))):
@@ -162,7 +162,7 @@ def _identical(low: Lowering, left: Any, right: Any) -> Any:
             "'is' between numbers has no defined result: Python may or may not share equal numbers",
             "compare the numbers with == or !=",
         )
-    if all(kinds) and low.compilation.memory.meet(left, right):
+    if all(kinds) and low.compilation.aliases.may_alias(left, right):
         raise low.fail(
             UnsupportedSyntax,
             "whether these two names refer to the same tensor is known only when the function runs",
@@ -181,7 +181,7 @@ def _identical(low: Lowering, left: Any, right: Any) -> Any:
     for side in (left, right):
         low.compilation.pin(low.original(side) if isinstance(side, Value) else side)
     if all(kinds):
-        low.compilation.assume_apart(*map(partial(slot_of, low), (left, right)))
+        low.compilation.guard_distinct_arguments(*map(partial(slot_of, low), (left, right)))
     return False
 
 
@@ -206,10 +206,10 @@ def _compare_sequences(
 
 def _container_to_search(low: Lowering, items: Any) -> Any:
     """What ``in`` looks through."""
-    if isinstance(items, Own):
+    if isinstance(items, ObjectDict):
         return tuple(name for name in low.state.heap[items.ref] if name != "__class__")
     if isinstance(items, dict):
-        low.compilation.assume_keys(items)
+        low.compilation.guard_keys(items)
         return items
     if isinstance(items, NO_CONTAINERS):
         raise low.fail(
@@ -252,7 +252,7 @@ def _compare_objects(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     if sign == "NotEq" and (made_here or _has_eq(low, left) or _has_eq(low, right)):
         return _not(low.truth(compare(low, "Eq", left, right)))
     if made_here and sign == "Eq":
-        return same(left, right)
+        return is_same(left, right)
     if made_here:
         raise low.fail(
             DTypeError, "objects of this class do not define an order", "compare attributes"
@@ -267,7 +267,7 @@ def _has_eq(low: Lowering, thing: Any) -> bool:
 def _fields(low: Lowering, thing: Any, name: str) -> tuple[Any, ...] | None:
     """What the method that ``dataclass`` wrote under this name compares, if it wrote one."""
     kind = class_of(low, thing)
-    if not dataclasses.is_dataclass(kind) or not is_generated(getattr(kind, name, None)):
+    if not dataclasses.is_dataclass(kind) or not is_generated_method(getattr(kind, name, None)):
         return None
     compared = (field.name for field in dataclasses.fields(kind) if field.compare)
     return tuple(low.attribute(thing, each) for each in compared)
@@ -276,8 +276,8 @@ def _fields(low: Lowering, thing: Any, name: str) -> tuple[Any, ...] | None:
 def equal_values(low: Lowering, left: Any, right: Any) -> Any:
     """``left == right``, of containers item by item: a bool known now, or a value."""
     kind = _kind(left)
-    if same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
-        return same(left, right) or low.truth(compare(low, "Eq", left, right))
+    if is_same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
+        return is_same(left, right) or low.truth(compare(low, "Eq", left, right))
     ours, theirs = (low.state.heap[s] if isinstance(s, HeapRef) else s for s in (left, right))
     if kind != _kind(right) or len(ours) != len(theirs):
         return False

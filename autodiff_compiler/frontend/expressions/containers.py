@@ -8,7 +8,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.iterators import named
+from autodiff_compiler.frontend.abstract.iterators import as_variable
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.frontend.expressions.evaluation import evaluate_all
@@ -25,11 +25,11 @@ def evaluate_items(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
 
 
 def evaluate_tuple(low: Lowering, node: Any) -> Any:
-    return tuple(named(low, item) for item in evaluate_items(low, node.elts))
+    return tuple(as_variable(low, item) for item in evaluate_items(low, node.elts))
 
 
 def evaluate_list(low: Lowering, node: Any) -> Any:
-    return low.new_list([named(low, item) for item in evaluate_items(low, node.elts)])
+    return low.new_list([as_variable(low, item) for item in evaluate_items(low, node.elts)])
 
 
 def evaluate_dict(low: Lowering, node: Any) -> Any:
@@ -38,7 +38,7 @@ def evaluate_dict(low: Lowering, node: Any) -> Any:
         if key is None:
             made.update(low.contents(low.evaluate(value)))
         else:
-            made[_dict_key(low, low.evaluate(key))] = named(low, low.evaluate(value))
+            made[_dict_key(low, low.evaluate(key))] = as_variable(low, low.evaluate(value))
     return low.allocate("dict", made)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CompileError, ShapeError, UnknownName
-from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
+from autodiff_compiler.frontend.abstract.aliasing import refuse_overwritten
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
     Frame,
@@ -50,7 +50,7 @@ def evaluate_all(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
     for node in nodes:
         try:
             values.append(low.evaluate(node))
-            marks.append(len(low.compilation.memory.writes))
+            marks.append(len(low.compilation.aliases.writes))
         except CompileError as error:
             poison(low, error)
             hurt = True
@@ -59,7 +59,7 @@ def evaluate_all(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
     if hurt:
         raise UsesPoison
     for value, mark in zip(values, marks):
-        refuse_spoilt(low, value, mark)
+        refuse_overwritten(low, value, mark)
     return values
 
 
@@ -119,7 +119,7 @@ def truth(low: Lowering, value: Any) -> Any:
     if isinstance(value, DictView):
         value = low.contents(value)
     if not isinstance(value, Value):
-        low.compilation.assume_truth(value)
+        low.compilation.guard_truth(value)
         return bool(value)
     type_ = value.type
     one_element(low, value, "the condition", "reduce it first: x.all() or x.any()")

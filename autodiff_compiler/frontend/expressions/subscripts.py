@@ -16,11 +16,11 @@ from autodiff_compiler.frontend.abstract.values import (
     DictView,
     HeapRef,
     LazyIterable,
-    Own,
+    ObjectDict,
     RuntimeRange,
 )
 from autodiff_compiler.frontend.core.assumptions import MISSING
-from autodiff_compiler.frontend.core.dependencies import roots
+from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers, refuse_foreign
@@ -51,7 +51,7 @@ def subscript(low: Lowering, owner: Any, key: Any) -> Any:
     method = low.special(owner, "__getitem__")
     if method is not None:
         return low.call(method, (key,), {})
-    if isinstance(owner, (dict, Own)) and not isinstance(key, slice):
+    if isinstance(owner, (dict, ObjectDict)) and not isinstance(key, slice):
         written = outside_items.read(low, owner, low.static(key, "an index into a dict"))
         if written is not MISSING:
             return low.lifted(written)
@@ -64,13 +64,13 @@ def subscript(low: Lowering, owner: Any, key: Any) -> Any:
             DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
         ).meaning(TypeError(f"{what} is not subscriptable"))
     if wants_long(low, container, key):
-        long = runtime_lists.as_long(low, map(low.lifted, container))
+        long = runtime_lists.as_runtime_list(low, map(low.lifted, container))
         if long is not None:
-            return runtime_lists.item(low, long, key)
+            return runtime_lists.read_item(low, long, key)
     if isinstance(container, Value):
         if isinstance(key, slice):
-            return low.allocate("list", runtime_lists.part(low, container, key))
-        return runtime_lists.item(low, container, key)
+            return low.allocate("list", runtime_lists.slice_of(low, container, key))
+        return runtime_lists.read_item(low, container, key)
     if isinstance(key, slice):
         key = slice(*(low.static(part, "a bound") for part in (key.start, key.stop, key.step)))
     key = low.static(key, "an index into a list, tuple or dict")
@@ -90,14 +90,14 @@ def wants_long(low: Lowering, container: Any, key: Any) -> bool:
     """Whether an item of known items is asked for by a position that only a run knows. The
     index of a short loop is none: such a loop is written out."""
     known = isinstance(container, (tuple, list)) and isinstance(key, Value)
-    return known and not roots(low, key) <= low.countable
+    return known and not parameters_behind(low, key) <= low.unrollable_indices
 
 
 def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
     if isinstance(owner.type, (TupleType, DictType)):
         return containers.item(owner, key=low.static(key, "an index into a tuple"))
     if isinstance(owner.type, ListType):
-        return runtime_lists.item(low, owner, key)
+        return runtime_lists.read_item(low, owner, key)
     if owner.type == SHAPE:
         if isinstance(key, slice):
             raise without_rank()
@@ -113,7 +113,7 @@ def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
         except ShapeError as error:
             raise _as_numpy_says(error, owner, key) from None
         if rest:
-            runtime_lists.demanded_at(low, found)
+            runtime_lists.require_item(low, found)
         return found
 
 

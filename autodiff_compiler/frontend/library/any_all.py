@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.iterators import gone_through
+from autodiff_compiler.frontend.abstract.iterators import items_of
 from autodiff_compiler.frontend.abstract.values import HeapRef, MaybeNone, MaybeUnset
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.operators.elementwise import comparisons
@@ -23,7 +23,7 @@ def decided(conjunction: bool) -> Callable[..., Any]:
     def decide(low: Any, items: Any) -> Any:
         outcome: Any = conjunction
         seen: _Seen | None = None
-        for item in gone_through(low, items):
+        for item in items_of(low, items):
             truth = low.truth(item)
             if not isinstance(truth, bool):
                 seen = seen or _Seen(low)

@@ -15,7 +15,11 @@ import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
-from autodiff_compiler.frontend.abstract.iterators import ITERATORS, all_of, is_iterator
+from autodiff_compiler.frontend.abstract.iterators import (
+    ITERATOR_FUNCTIONS,
+    drain_at_once,
+    is_iterator,
+)
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     CallableChoice,
@@ -81,7 +85,7 @@ def _len(low: Lowering, value: Any) -> Any:
     elif isinstance(value, RuntimeRange):
         value = low.sequence(value)
     elif not isinstance(value, Value):
-        low.compilation.assume_length(value)
+        low.compilation.guard_length(value)
     if isinstance(value, Value):
         if isinstance(value.type, ListType):
             return containers.list_length(value)
@@ -156,10 +160,10 @@ def _sorted(low: Lowering, items: Any, *, key: Any = None, reverse: Any = False)
 
 
 def _sum(low: Lowering, items: Any, start: Any = 0) -> Any:
-    items = all_of(low, items)
+    items = drain_at_once(low, items)
     long = low.state.heap[items] if isinstance(items, HeapRef) else items
-    if runtime_lists.is_long(long):
-        found = runtime_lists.total(low, long, start)
+    if runtime_lists.is_runtime_list(long):
+        found = runtime_lists.sum_of_items(low, long, start)
         if found is not None:
             return found
     total, only = start, None
@@ -250,9 +254,11 @@ def _pairs(low: Lowering, source: Any) -> Any:
 
 
 def _list(low: Lowering, items: Any = ()) -> HeapRef:
-    items = all_of(low, items)
+    items = drain_at_once(low, items)
     long = low.state.heap[items] if isinstance(items, HeapRef) else items
-    return low.allocate("list", long if runtime_lists.is_long(long) else tuple(low.sequence(items)))
+    return low.allocate(
+        "list", long if runtime_lists.is_runtime_list(long) else tuple(low.sequence(items))
+    )
 
 
 def _print(
@@ -304,7 +310,7 @@ def _reversed(low: Lowering, items: Any) -> Any:
             "reversed() of an object needs a method __reversed__ in its class",
             "write that method, or reverse a list of its items: reversed(list(obj))",
         )
-    return ITERATORS[reversed](low, items)
+    return ITERATOR_FUNCTIONS[reversed](low, items)
 
 
 def _unchanged(function: Any) -> Any:
@@ -360,7 +366,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.neg: lambda low, value: unary(low, "USub", value),
     operator.invert: lambda low, value: unary(low, "Invert", value),
     operator.not_: lambda low, value: unary(low, "Not", value),
-    **ITERATORS,
+    **ITERATOR_FUNCTIONS,
     reversed: _reversed,
     **QUIETING,
     **COPYING,

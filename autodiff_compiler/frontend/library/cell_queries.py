@@ -50,7 +50,7 @@ def answer(low: Any, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
         return found
     told = low.contents(found)
     if kind == "iterator":
-        return iterators.made(low, told)
+        return iterators.new_iterator(low, told)
     held = low.allocate("dict", dict(told if kind == "dict" else enumerate(told)))
     return DictView("values", held) if kind == "values" else held
 
@@ -61,10 +61,10 @@ def watch(world: Any, cell: Cell, hangs_on: str | None) -> None:
         path = world.path(each)
         for registry in ("_params", "_cells") if path is not None else ():
             held = vars(each)[registry]
-            world.know(held, f"{path}.{registry}")
-            world.assume_keys(held)
+            world.register_path(held, f"{path}.{registry}")
+            world.guard_keys(held)
             for name in held:
                 found = world.item(held, name)
                 if hangs_on is not None and registry == "_params":
                     place = f"{world.path(held)}[{name!r}].{hangs_on}"
-                    world.assume(place, getattr(found, hangs_on))
+                    world.add_guard(place, getattr(found, hangs_on))

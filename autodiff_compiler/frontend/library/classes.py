@@ -50,7 +50,7 @@ def _array_classes(low: Lowering, value: Value) -> tuple[type, ...]:
     scalar, unless it is known to be an array."""
     type_ = value.type
     assert isinstance(type_, ArrayType)
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     stands = True if type_.ndim != 0 else memory.is_array(value)
     if stands:
         return (np.ndarray,)
@@ -105,7 +105,7 @@ def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
                 "compiled code does not distinguish a set from a frozenset",
                 "test for both: isinstance(x, (set, frozenset))",
             )
-    low.compilation.assume_type(value)
+    low.compilation.guard_type(value)
     return isinstance(value, classes)
 
 
@@ -121,7 +121,7 @@ def class_of(low: Lowering, value: Any) -> Any:
         return kinds.get(value.kind, type(iter(())))
     if isinstance(value, DictView):
         return type(getattr({}, value.kind)())
-    low.compilation.assume_type(value)
+    low.compilation.guard_type(value)
     return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
 
 

@@ -41,8 +41,8 @@ def _heap_method(  # noqa: C901
     if kwargs and method.name != "update":
         raise TypeError(f"{method.name}() takes no keyword arguments")
     contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
-    if runtime_lists.is_long(contents):
-        return runtime_lists.method(low, ref, method.name, args)
+    if runtime_lists.is_runtime_list(contents):
+        return runtime_lists.call_method(low, ref, method.name, args)
     takes_any = method.name in ("append", "extend", "update")
     known = [] if takes_any else [low.static(arg, "the index or key") for arg in args[:1]]
     if ref.kind == "list":
@@ -61,9 +61,9 @@ def _heap_method(  # noqa: C901
                 added = args[0]
                 if isinstance(added, HeapRef) and not iterators.is_iterator(added):
                     added = heap[added]
-                if runtime_lists.is_long(added):
-                    heap[ref] = runtime_lists.demanded(
-                        low, runtime_lists.joined(low, contents, added)
+                if runtime_lists.is_runtime_list(added):
+                    heap[ref] = runtime_lists.require_one_type(
+                        low, runtime_lists.concatenate(low, contents, added)
                     )
                     return None
                 items.extend(low.sequence(added))

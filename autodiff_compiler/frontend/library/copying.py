@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.assumptions import PLAIN
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS
@@ -52,7 +52,7 @@ def _deepcopy(low: Any, thing: Any, copies: dict[HeapRef, HeapRef] | None = None
         made = copies[thing] = low.allocate(thing.kind, held)
         if isinstance(held, dict):
             low.state.heap[made] = {k: _deepcopy(low, v, copies) for k, v in held.items()}
-        elif not is_long(held):
+        elif not is_runtime_list(held):
             low.state.heap[made] = tuple(_deepcopy(low, item, copies) for item in held)
     return copies[thing]
 

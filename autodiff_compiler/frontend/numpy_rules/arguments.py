@@ -245,7 +245,7 @@ def _in_order(
     if rank < 2 and name != "reshape" or order != "F" and _is_row_major(low, source):
         return function(*args, **kwargs)
     if order != "F":
-        low.compilation.memory.doubtful = True
+        low.compilation.aliases.has_unknown_views = True
         raise low.fail(
             UnsupportedSyntax,
             f"np.{name} with order={order!r} depends on the memory layout, which is not "
@@ -261,7 +261,7 @@ def _in_order(
 
 
 def _is_row_major(low: Lowering, value: Value) -> bool:
-    layout = low.compilation.memory.layouts.get(value)
+    layout = low.compilation.aliases.layouts.get(value)
     return layout is not None and layout.flags.c_contiguous
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.numpy_layouts import is_line, row_major, static_shape
+from autodiff_compiler.frontend.abstract.numpy_layouts import has_one_order, row_major, static_shape
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value, array_type
 from autodiff_compiler.ir.types import ArrayType
@@ -131,7 +131,7 @@ def row_of(low: Lowering, table: Mapping[Any, str], key: Any, title: str) -> str
 
 def place_result(low: Lowering, call: NumpyCall, result: Any) -> Any:
     """Returns the result of a NumPy call in the memory where NumPy would put it."""
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     if call.kind == PERHAPS:
         kind, result = _copy_or_view(low, call, result)
         call = replace(call, kind=kind)
@@ -160,7 +160,7 @@ def _place_array(
 
     ``given`` is the memory of the arguments. ``exact`` is true if the layout follows from theirs.
     """
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     is_shared = bool(memory.of(value) & given)
     if array_type(value).ndim == 0:
         value = _place_without_axes(low, call, value)
@@ -174,14 +174,14 @@ def _place_array(
 
 def _place_without_axes(low: Lowering, call: NumpyCall, value: Value) -> Value:
     """Returns a result without axes, which is noted as an array or a scalar."""
-    memory, source = low.compilation.memory, call.source
+    memory, source = low.compilation.aliases, call.source
     if call.name == "reshape" and source is not None and array_type(source).ndim == 0:
         value = structure.transpose(source, perm=())
     stands = _is_array_without_axes(low, call)
     is_argument = any(value is arg for arg in _flattened(call.args))
     if is_argument and (call.kind == COPY or stands is not memory.is_array(value)):
         value = structure.copy(value)
-    memory.stands(value, stands)
+    memory.set_is_array(value, stands)
     return value
 
 
@@ -194,14 +194,14 @@ def _is_array_without_axes(low: Lowering, call: NumpyCall) -> bool | None:
     if call.source is None:
         return call.name not in _OF_NUMBERS
     has_axes = array_type(call.source).ndim != 0
-    return has_axes or low.compilation.memory.is_array(call.source)
+    return has_axes or low.compilation.aliases.is_array(call.source)
 
 
 def _note_layout(low: Lowering, call: NumpyCall, value: Value, exact: bool) -> None:
     """Notes the layout of a result where it is known, and forgets it where it is not."""
-    layouts, shape, order = low.compilation.memory.layouts, static_shape(value), call.order
+    layouts, shape, order = low.compilation.aliases.layouts, static_shape(value), call.order
     is_copy = call.kind == COPY
-    one_order = is_copy and (order == "C" or shape is not None and is_line(shape))
+    one_order = is_copy and (order == "C" or shape is not None and has_one_order(shape))
     if shape is not None and (call.name in ROW_MAJOR or one_order):
         layouts[value] = row_major(shape)
     elif call.name.endswith("_like") and order in (None, "K", "A"):
@@ -217,10 +217,10 @@ def _note_layout(low: Lowering, call: NumpyCall, value: Value, exact: bool) -> N
 def index_without_axes(low: Lowering, array: Value, is_array: bool) -> Value:
     """Returns ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which
     is a scalar."""
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     own = is_array and memory.is_array(array) is False
     made: Value = structure.copy(array) if own else structure.transpose(array, perm=())
-    memory.stands(made, is_array)
+    memory.set_is_array(made, is_array)
     return made
 
 
@@ -247,7 +247,7 @@ def _copy_or_view(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any
 
 def _reshaped(low: Lowering, call: NumpyCall, result: Value) -> str:
     """Returns ``COPY`` where a ``reshape`` or ``ravel`` certainly copies, else ``VIEW``."""
-    memory = low.compilation.memory
+    memory = low.compilation.aliases
     maker = low.builder.producer(result)
     while maker is not None and maker.opdef is structure.transpose:
         maker = low.builder.producer(maker.operands[0])
@@ -265,7 +265,7 @@ def _reshaped(low: Lowering, call: NumpyCall, result: Value) -> str:
 
 def _converted(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any]:
     """Returns the argument itself where it has the dtype and order that are asked for."""
-    memory, source, order = low.compilation.memory, call.source, call.order
+    memory, source, order = low.compilation.aliases, call.source, call.order
     if source is None or not isinstance(result, Value):
         return COPY, result
     have = array_type(source).dtype
@@ -279,7 +279,7 @@ def _converted(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any]:
     in_order = order not in ("C", "F") or layout is not None and _is_in_order(layout, order)
     if have is None or not in_order and layout is None:
         result = structure.copy(result) if result is source else result
-        memory.may_be(result, memory.of(source))
+        memory.set_aliases(result, memory.of(source))
         return VIEW, result
     return (VIEW, source) if in_order else (COPY, result)
 

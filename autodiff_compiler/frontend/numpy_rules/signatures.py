@@ -20,7 +20,7 @@ from autodiff_compiler import numpy as ours_of_numpy
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError
-from autodiff_compiler.frontend.core.error_translation import translated
+from autodiff_compiler.frontend.core.error_translation import translate_error
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
 from autodiff_compiler.operators.core import structure
@@ -280,7 +280,9 @@ class Numpys:
         except Exception as error:
             if "ingular" in str(error) or "converge" in str(error):
                 return
-            raise translated(error, f"{self.__name__} fails", self, None).meaning(error) from None
+            raise translate_error(error, f"{self.__name__} fails", self, None).meaning(
+                error
+            ) from None
 
 
 def as_arrays(name: str, thing: Any, weak: bool) -> Any:

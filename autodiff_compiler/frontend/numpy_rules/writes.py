@@ -131,7 +131,7 @@ def write_by(
 
     run.__name__ = name
     written = low.macro(run, args, kwargs)
-    stands = low.compilation.memory.is_array(owner) if owner.type.ndim == 0 else True
+    stands = low.compilation.aliases.is_array(owner) if owner.type.ndim == 0 else True
     if stands is True:
         replace_array(low, owner, written)
     elif stands is None or name not in OF_SCALARS:
@@ -159,7 +159,7 @@ def beside_arrays(low: Any, sign: str, left: Any, right: Any) -> tuple[Any, Any]
         listed = isinstance(other, HeapRef) and other.kind == "list" or type(other) in (tuple, list)
         if not is_array(array) or not listed:
             continue
-        if sign != "Mult" or array.type.ndim or low.compilation.memory.is_array(array):
+        if sign != "Mult" or array.type.ndim or low.compilation.aliases.is_array(array):
             pair[place] = low.lifted(as_array(python_containers(low, other)))
     return pair[0], pair[1]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import numpy_views
-from autodiff_compiler.frontend.abstract.aliasing import copied, written
+from autodiff_compiler.frontend.abstract.aliasing import copy_suffix, record_write
 from autodiff_compiler.frontend.abstract.values import leaves
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.outside_writes import parameter_behind, store_parameter
@@ -26,25 +26,30 @@ def replace_array(low: Lowering, owner: Value, new: Value) -> Value:
 
 def replace_everywhere(low: Lowering, owner: Value, new: Value) -> Value:
     """A new value takes the place of ``owner`` under every name that holds it."""
-    memory = low.compilation.memory.of(owner)
-    low.wrote |= {low.taken[value] for value in memory if value in low.taken}
+    memory = low.compilation.aliases.of(owner)
+    low.written_arrays |= {
+        low.caller_values[value] for value in memory if value in low.caller_values
+    }
     new.name, new.has_user_name = owner.name, owner.has_user_name
-    changes = numpy_views.changes(low, owner, new) if low.compilation.numpy else {owner: new}
-    written(low, memory, changes)
+    changes = numpy_views.updated_views(low, owner, new) if low.compilation.numpy else {owner: new}
+    record_write(low, memory, changes)
     return changes[owner]
 
 
 def refuse_write(low: Lowering, owner: Value) -> None:
     """Refuses to write to what is not this text's to write to."""
-    memory = low.compilation.memory.of(owner)
+    memory = low.compilation.aliases.of(owner)
     things = ((value, low.original(value)) for value in memory)
-    if any(thing is not value and id(thing) not in low.compilation.made for value, thing in things):
+    if any(
+        thing is not value and id(thing) not in low.compilation.created_arrays
+        for value, thing in things
+    ):
         raise low.fail(
             UnsupportedSyntax,
             "compiled code cannot write in place to a Tensor made outside of the function",
-            f"make a copy first: x = x{copied(low)}",
+            f"make a copy first: x = x{copy_suffix(low)}",
         )
-    if owner in low.compilation.memory.read_only:
+    if owner in low.compilation.aliases.read_only:
         raise low.fail(
             UnsupportedSyntax,
             "this array is a read-only view (np.broadcast_to, np.diagonal, ...), and NumPy "
@@ -58,12 +63,12 @@ def refuse_write(low: Lowering, owner: Value) -> None:
 
 def _refuse_outer(low: Lowering, memory: frozenset[Any]) -> None:
     """Variables of a function around this one, which cannot be given a new value from here."""
-    within = {id(frame) for frame in (low.frame, *low.waiting)}
+    within = {id(frame) for frame in (low.frame, *low.waiting_frames)}
     frame = low.frame.outer
     while frame is not None:
         if id(frame) not in within:
             for name, thing in frame.names.items():
-                if memory & low.compilation.memory.of_all(leaves(thing)):
+                if memory & low.compilation.aliases.of_all(leaves(thing)):
                     raise low.fail(
                         UnsupportedSyntax,
                         f"this writes in place to '{name}', a variable of the enclosing function",
@@ -76,7 +81,7 @@ def _refuse_views(low: Lowering, owner: Value) -> None:
     """A view shares its tensor's memory, so a write through one would show in the other."""
     held = low.heap_ownership(low.state).count  # a list that was only just assigned is dropped
     live = [low.state.heap[ref] for ref in held]
-    for names in (low.state.names, *(frame.names for frame in low.waiting)):
+    for names in (low.state.names, *(frame.names for frame in low.waiting_frames)):
         live += names.values()
     for value in (leaf for thing in live for leaf in leaves(thing)):
         for view, base in ((value, owner), (owner, value)):

@@ -26,10 +26,16 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend.abstract.values import CONTEXT, OBJECT, HeapRef, Own, SuperProxy
-from autodiff_compiler.frontend.core.assumptions import MISSING, is_generated, is_theirs
-from autodiff_compiler.frontend.core.compilation import suggested
-from autodiff_compiler.frontend.core.error_translation import without_dict
+from autodiff_compiler.frontend.abstract.values import (
+    CONTEXT,
+    OBJECT,
+    HeapRef,
+    ObjectDict,
+    SuperProxy,
+)
+from autodiff_compiler.frontend.core.assumptions import MISSING, is_generated_method, is_user_code
+from autodiff_compiler.frontend.core.compilation import suggestion
+from autodiff_compiler.frontend.core.error_translation import refused_object_dict
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.reachability import reaches
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
@@ -44,7 +50,7 @@ _REACHING = ("__getattribute__", "__setattr__")
 
 def class_attribute(low: Lowering, cls: type, name: str) -> Any:
     """Return what ``cls`` defines under a name, guarded from now on."""
-    found = low.compilation.attribute(cls, name, low.builder.span)
+    found = low.compilation.read_attribute(cls, name, low.builder.span)
     return getattr(found, "__func__", found)
 
 
@@ -55,7 +61,7 @@ def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
         if own is not None:
             return low.call(own, (name,), {})
     elif is_written(special(type(owner), "__getattribute__")):
-        return low.lifted(low.compilation.attribute(owner, name, low.builder.span))
+        return low.lifted(low.compilation.read_attribute(owner, name, low.builder.span))
     return _get_attribute_plainly(low, owner, name)
 
 
@@ -67,7 +73,7 @@ def _runs(low: Lowering, owner: Any, *names: str) -> bool:
     if not _writes_attributes(low):
         return False
     for name in names:
-        low.compilation.assume_special(owner, name)
+        low.compilation.guard_special_method(owner, name)
     kind = type(owner)
     return any(is_written(special(kind, name)) for name in names) and _leads(low, owner)
 
@@ -76,11 +82,11 @@ def _leads(low: Lowering, owner: Any) -> bool:
     """Return True if methods of an outside object can reach an object that is written."""
     targets = frozenset(id(write.target) for write in _writes(low) if write.name is not None)
     key = (id(owner), targets)
-    if key not in low.compilation.leading:
-        low.compilation.leading[key] = reaches(owner, targets)
-    if not low.compilation.leading[key]:
-        low.compilation.assume_parts(owner)
-    return low.compilation.leading[key]
+    if key not in low.compilation.may_reach_written:
+        low.compilation.may_reach_written[key] = reaches(owner, targets)
+    if not low.compilation.may_reach_written[key]:
+        low.compilation.guard_reachable_objects(owner)
+    return low.compilation.may_reach_written[key]
 
 
 def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
@@ -124,10 +130,10 @@ def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
         if fallback is not None:
             return low.call(fallback, (name,), {})
     below = is_written(special(type(owner), "__getattribute__"))
-    read = low.compilation.attribute_below if below else low.compilation.attribute
+    read = low.compilation.read_default_attribute if below else low.compilation.read_attribute
     found = read(owner, name, low.builder.span)
     if name == "__dict__" and _is_ones_own(low, owner):
-        low.compilation.owners[id(found)] = owner
+        low.compilation.dict_owners[id(found)] = owner
     return low.lifted(found)
 
 
@@ -145,18 +151,18 @@ def _is_ones_own(low: Lowering, owner: Any) -> bool:
     written through it."""
     fixed = isinstance(owner, (Cell, type, types.ModuleType))
     if fixed and any(write.target is owner and write.name for write in _writes(low)):
-        raise without_dict(low, type(owner))
+        raise refused_object_dict(low, type(owner))
     return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
 
 
 def _cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
     """The cell of a written attribute: of the object's own, or of its class's."""
-    found = low.compilation.cell_of(low.state.heap, owner, name)
+    found = low.compilation.heap_object_of(low.state.heap, owner, name)
     if found is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
         return found
     bases = owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
     for base in bases:
-        cell = low.compilation.cell_of(low.state.heap, base, name)
+        cell = low.compilation.heap_object_of(low.state.heap, base, name)
         if cell is None and name not in vars(base):
             continue
         return None if name in getattr(owner, "__dict__", {}) else cell
@@ -175,10 +181,10 @@ def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
         path = low.compilation.path(cls)
     elif path is not None:
         path = f"type({path})"
-        low.compilation.assume(path, cls)
+        low.compilation.add_guard(path, cls)
     if path is not None:
         place = next(n for n, base in enumerate(cls.__mro__) if name in vars(base))
-        low.compilation.assume(f"{path}.__mro__[{place}].__dict__[{name!r}]", found)
+        low.compilation.add_guard(f"{path}.__mro__[{place}].__dict__[{name!r}]", found)
     return found
 
 
@@ -189,7 +195,7 @@ def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> 
     held = low.state.heap[ref]
     cls = held["__class__"]
     if name == "__dict__":
-        return Own(ref)
+        return ObjectDict(ref)
     if isinstance(thing, SuperProxy):
         after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
         cls = next((base for base in after if name in vars(base)), object)
@@ -202,10 +208,10 @@ def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> 
     found = inspect.getattr_static(cls, name, MISSING)
     if isinstance(found, (property, functools.cached_property)):
         getter = found.fget if isinstance(found, property) else found.func
-        low.compilation.assume_of_class(cls, name)
+        low.compilation.guard_class_attribute(cls, name)
         if (path := low.compilation.path(found)) is not None:
             place = "fget" if isinstance(found, property) else "func"
-            low.compilation.know(getter, f"{path}.{place}")
+            low.compilation.register_path(getter, f"{path}.{place}")
         return low.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
     if isinstance(found, types.FunctionType):
         return types.MethodType(class_attribute(low, cls, name), ref)
@@ -220,9 +226,9 @@ def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> 
         raise low.fail(
             UnknownAttribute,
             f"the object '{cls.__name__}' has no attribute '{name}'",
-            suggested(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
+            suggestion(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
         )
-    return low.lifted(low.compilation.attribute(cls, name, low.builder.span))
+    return low.lifted(low.compilation.read_attribute(cls, name, low.builder.span))
 
 
 def set_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:
@@ -254,7 +260,7 @@ def set_attribute_plainly(low: Lowering, owner: Any, name: str, value: Any) -> N
     elif (setter := _setter(low, owner, name)) is not None:
         low.call(setter, (value,), {})
     else:
-        low.compilation.assume_special(owner, name)  # the class may gain a descriptor
+        low.compilation.guard_special_method(owner, name)  # the class may gain a descriptor
         store_outside(low, owner, name, value)
 
 
@@ -315,7 +321,7 @@ def call_attribute_protocol(
 
 
 def _store_in_object(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
-    found = low.compilation.assume_of_class(cls, name)
+    found = low.compilation.guard_class_attribute(cls, name)
     if isinstance(found, property) and found.fset is not None:
         low.call(types.MethodType(found.fset, ref), (value,), {})
         return
@@ -328,7 +334,7 @@ def store_own(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> 
     slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
     if slotted or isinstance(found, property):
         raise _read_only(low, cls, name)
-    if ref in low.compilation.given:
+    if ref in low.compilation.argument_objects:
         raise low.fail(
             UnsupportedSyntax,
             f"this assigns the attribute '{name}' of an argument, and compiled code "
@@ -348,15 +354,15 @@ def special_method(low: Lowering, thing: Any, name: str) -> Callable[..., Any] |
     if isinstance(thing, HeapRef):
         if thing.kind != OBJECT:
             return None
-        found = low.compilation.assume_of_class(low.state.heap[thing]["__class__"], name)
-        written = isinstance(found, types.FunctionType) and not is_generated(found)
+        found = low.compilation.guard_class_attribute(low.state.heap[thing]["__class__"], name)
+        written = isinstance(found, types.FunctionType) and not is_generated_method(found)
         return types.MethodType(found, thing) if written else None
     if type(thing) in PLAINEST:
         return None
     found = inspect.getattr_static(type(thing), name, None)
     method = _of_outside(low, thing, found, name)
     if method is None:
-        low.compilation.assume_special(thing, name)
+        low.compilation.guard_special_method(thing, name)
     return method
 
 
@@ -369,7 +375,7 @@ def _getter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
     if isinstance(found, functools.cached_property) and name not in vars(owner):
         path = low.compilation.path(owner)
         if path is not None:
-            low.compilation.assume(f"{path}.__dict__.__contains__({name!r})", False)
+            low.compilation.add_guard(f"{path}.__dict__.__contains__({name!r})", False)
         return _of_outside(low, owner, found.func, f"{name}.func", found)
     return None
 
@@ -389,9 +395,9 @@ def _of_outside(low: Lowering, owner: Any, function: Any, place: str, held: Any 
         return None
     path = low.compilation.path(owner)
     if path is not None:
-        low.compilation.assume(f"type({path})", type(owner))
-        low.compilation.assume(f"type({path}).{place.partition('.')[0]}", held or function)
-        low.compilation.know(function, f"type({path}).{place}")
+        low.compilation.add_guard(f"type({path})", type(owner))
+        low.compilation.add_guard(f"type({path}).{place.partition('.')[0]}", held or function)
+        low.compilation.register_path(function, f"type({path}).{place}")
     return types.MethodType(function, owner)
 
 
@@ -401,8 +407,8 @@ def _is_frozen(cls: type) -> bool:
 
 def is_written(function: Any) -> bool:
     """Return True if this is a function of the user's with source code."""
-    written = isinstance(function, types.FunctionType) and not is_generated(function)
-    return written and is_theirs(function)
+    written = isinstance(function, types.FunctionType) and not is_generated_method(function)
+    return written and is_user_code(function)
 
 
 def store_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:

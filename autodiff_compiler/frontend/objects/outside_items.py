@@ -11,8 +11,8 @@ from typing import Any
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.values import Own
-from autodiff_compiler.frontend.core.assumptions import MISSING, is_written
+from autodiff_compiler.frontend.abstract.values import ObjectDict
+from autodiff_compiler.frontend.core.assumptions import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.objects.attribute_protocol import store_own
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
@@ -23,7 +23,7 @@ from autodiff_compiler.ir.nodes import Value
 def read(low: Any, owner: Any, key: Any) -> Any:
     """``owner[key]``, where that is an item that the text writes, or an attribute that it has made;
     ``MISSING`` of all others."""
-    if isinstance(owner, Own):
+    if isinstance(owner, ObjectDict):
         held = low.state.heap[owner.ref]
         _refuse_descriptor(low, held["__class__"], key)
         if key == "__class__" or key not in held:
@@ -33,7 +33,7 @@ def read(low: Any, owner: Any, key: Any) -> Any:
     if not isinstance(owner, dict):
         return MISSING
     thing, name = _place(low, owner, key)
-    cell = low.compilation.cell_of(low.state.heap, thing, name)
+    cell = low.compilation.heap_object_of(low.state.heap, thing, name)
     held = MISSING if cell is None else low.state.heap[cell]
     return held if held is MISSING else low.certainly(held)
 
@@ -44,22 +44,22 @@ def has(low: Any, owner: Any, key: Any) -> bool | None:
     if (
         not isinstance(source, dict)
         or not low.compilation.holds_written(source)
-        or not is_written(key)
+        or not has_literal_repr(key)
     ):
         return None
     thing, name = _place(low, source, key)
-    cell = low.compilation.cell_of(low.state.heap, thing, name)
+    cell = low.compilation.heap_object_of(low.state.heap, thing, name)
     if cell is not None:
         held = low.state.heap[cell]
         return held is not MISSING and low.certainly(held) is not MISSING
     if key not in source and (path := low.compilation.path(source)) is not None:
-        low.compilation.assume_without(path, key)
+        low.compilation.guard_missing_key(path, key)
     return key in source and low.compilation.item(source, key) is not MISSING
 
 
 def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
     """``owner[key] = value`` for a dict from outside or a ``__dict__``; whether it is one."""
-    if isinstance(owner, Own):
+    if isinstance(owner, ObjectDict):
         cls = low.state.heap[owner.ref]["__class__"]
         key = low.static(key, "the name of an attribute")
         _refuse_descriptor(low, cls, key)
@@ -70,7 +70,7 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
     if path is None or not _is_plain(source) or _is_argument(source, path):
         return False
     key = low.static(key, "the key of an item that is written")
-    if not is_written(key) or key is None:
+    if not has_literal_repr(key) or key is None:
         raise low.fail(
             UnsupportedSyntax,
             "this writes an item of a dict that was made outside of the function, whose key is a "
@@ -79,7 +79,7 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
         )
     thing, name = _place(low, source, key)
     if not isinstance(name, Item):
-        low.compilation.assume_special(thing, name)  # the class may gain a descriptor
+        low.compilation.guard_special_method(thing, name)  # the class may gain a descriptor
         store_outside(low, thing, name, value)
         return True
     if isinstance(source.get(key), Parameter) or isinstance(
@@ -92,7 +92,7 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
             "assign the Parameter's value with ops.assign, or store a copy: parameter * 1",
         )
     low.compilation.pin(source)
-    low.compilation.assume_special(source, "__setitem__")
+    low.compilation.guard_special_method(source, "__setitem__")
     store_outside(low, source, name, value)
     return True
 
@@ -100,7 +100,7 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
 def _place(low: Any, owner: Any, key: Any) -> tuple[Any, Any]:
     """Return what has the cell of an item, and by which name: the object, for its ``__dict__``."""
     source = low.compilation.source_of(owner)
-    thing = low.compilation.owners.get(id(source))
+    thing = low.compilation.dict_owners.get(id(source))
     if thing is None or not isinstance(key, str):
         return source, Item(key)
     found = special(type(thing), key)
@@ -122,7 +122,9 @@ def _is_argument(thing: Any, path: str) -> bool:
 
 def _refuse_descriptor(low: Any, cls: type, key: Any) -> None:
     """Refuses the item of a ``__dict__`` which the attribute of that name is not."""
-    if isinstance(key, str) and special(type(low.compilation.assume_of_class(cls, key)), "__set__"):
+    if isinstance(key, str) and special(
+        type(low.compilation.guard_class_attribute(cls, key)), "__set__"
+    ):
         raise low.fail(
             UnsupportedSyntax,
             f"the class '{cls.__name__}' has a descriptor '{key}', and this is the item {key!r} of "

@@ -19,10 +19,10 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.aliasing import is_held, put
+from autodiff_compiler.frontend.abstract.aliasing import is_reachable, write_cell
 from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
-from autodiff_compiler.frontend.core.assumptions import MISSING, below_theirs
-from autodiff_compiler.frontend.core.cotangents import has_cotangent, rule_op
+from autodiff_compiler.frontend.core.assumptions import MISSING, default_accessor
+from autodiff_compiler.frontend.core.cotangents import custom_rule_operation, has_cotangent
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.interface import Item, Write, get_item, put_item
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
@@ -67,11 +67,14 @@ def _refuse_number(low: Lowering, name: str, value: Any) -> None:
 def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
     """The cell that stands for a Parameter or an attribute. One that was not known of lives
     from here on, for the time being, so that one lowering finds all of them."""
-    found = low.compilation.cell_of(low.state.heap, thing, name)
+    found = low.compilation.heap_object_of(low.state.heap, thing, name)
     if found is None:
         ways = put_item, get_item
         if not isinstance(name, Item):
-            ways = below_theirs(thing, "__setattr__"), below_theirs(thing, "__getattribute__")
+            ways = (
+                default_accessor(thing, "__setattr__"),
+                default_accessor(thing, "__getattribute__"),
+            )
         key, write = (id(thing), name), Write(thing, name, *ways)
         low.compilation.discovered[key] = write
         found = _begin_cell(low, key, write)
@@ -81,15 +84,15 @@ def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) ->
 def begin_own_cells(low: Lowering) -> None:
     """The written Parameters of this text's owner are values of its own, called as the owner
     calls them, so that one text serves every owner."""
-    if not low.compilation.cells or not isinstance(low.owner, Cell):
+    if not low.compilation.heap_objects or not isinstance(low.owner, Cell):
         return
     names = {id(p): name for name, p in low.owner.parameters_and_names()}
-    for (thing, attribute), cell in low.compilation.cells.items():
+    for (thing, attribute), cell in low.compilation.heap_objects.items():
         held = low.state.heap.get(cell)
         if attribute is None and thing in names and isinstance(held, Value):
             name = names[thing].lstrip("0123456789.").replace(".", "_")
             own = low.state.heap[cell] = Value(held.type, name, True)
-            low.handed[own] = low.taken[own] = held
+            low.substituted[own] = low.caller_values[own] = held
 
 
 def begin_cells(low: Lowering) -> None:
@@ -101,12 +104,12 @@ def begin_cells(low: Lowering) -> None:
 def _begin_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
     """Makes a cell that holds the value before the call."""
     name = str(write.name or write.target.name.replace(".", "_"))
-    cell = low.compilation.cells[key] = HeapRef(name, next(low.compilation.refs))
+    cell = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
     held = MISSING if write.name is None else write.held(MISSING)
     if write.name is None:
         low.state.heap[cell] = low.lift(write.target, name)
     elif held is MISSING:
-        low.compilation.assume_new(write)
+        low.compilation.guard_was_absent(write)
         low.state.heap[cell] = MISSING
     elif isinstance(held, READ_ANEW) and not isinstance(held, (bool, np.bool_)):
         source = low.compilation.attribute_input(write)
@@ -144,11 +147,11 @@ def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
     if not isinstance(value, Value):
         value = structure.full_like(before, value=value)
     new = structure.cast_like(value, before)
-    if new is value and (low.builder.producer(value) is None or is_held(low, value)):
+    if new is value and (low.builder.producer(value) is None or is_reachable(low, value)):
         new = structure.copy(value)  # of its own: the next write changes no other tensor
     _name(low, cell, new)
     new = _kept(low, before, new)
-    put(low, cell, new)
+    write_cell(low, cell, new)
     return new
 
 
@@ -161,7 +164,7 @@ def _kept(low: Lowering, before: Value, new: Value) -> Value:
     body = Region((fresh(before), fresh(new), ct), (), (ct,))
     rule = low.compilation.share(Function("kept", body, NOWHERE))
     kept = Value(new.type, new.name, new.has_user_name)
-    low.builder.add(rule_op(rule, [before], (0,), [new], [kept], low.builder.span))
+    low.builder.add(custom_rule_operation(rule, [before], (0,), [new], [kept], low.builder.span))
     return kept
 
 
@@ -196,10 +199,10 @@ def parameter_behind(low: Lowering, value: Any) -> Parameter | None:
     if isinstance(found, Parameter):
         return found
     for key, write in {**low.compilation.written, **low.compilation.discovered}.items():
-        if write.name is None and low.state.heap.get(low.compilation.cells[key]) is value:
+        if write.name is None and low.state.heap.get(low.compilation.heap_objects[key]) is value:
             return write.target
     if low.parent is None or value not in low.arguments:
         return None
     # An argument of a text that writes to it: that text is written out where it is called.
-    low.wrote.add(value)
+    low.written_arrays.add(value)
     return parameter_behind(low.parent, low.arguments[value])

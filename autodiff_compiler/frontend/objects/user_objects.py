@@ -18,9 +18,9 @@ from autodiff_compiler.common.structures import Known, Node, is_named_tuple, reg
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import OBJECT, HeapRef, holds_values
-from autodiff_compiler.frontend.core.assumptions import is_generated, is_theirs
+from autodiff_compiler.frontend.core.assumptions import is_generated_method, is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import as_python
+from autodiff_compiler.frontend.core.python_values import to_python
 from autodiff_compiler.frontend.objects.attribute_protocol import (
     class_attribute,
     set_attribute,
@@ -39,8 +39,8 @@ def make_object(
     """``cls(*args, **kwargs)``."""
     ref = low.allocate(OBJECT, {"__class__": cls})
     init = inspect.getattr_static(cls, "__init__")
-    low.compilation.assume_of_class(cls, "__init__")
-    if dataclasses.is_dataclass(cls) and is_generated(init):
+    low.compilation.guard_class_attribute(cls, "__init__")
+    if dataclasses.is_dataclass(cls) and is_generated_method(init):
         _fill(low, ref, cls, args, kwargs)
     elif init is not object.__init__:
         low.call(types.MethodType(class_attribute(low, cls, "__init__"), ref), args, kwargs)
@@ -55,7 +55,7 @@ def call_flat(low: Lowering, flat: Flat, args: Sequence[Any]) -> Any:
     """The outcome of a function whose arguments have these leaves."""
     if (path := low.compilation.path(flat)) is not None:
         for number, thing in enumerate(flat.known):
-            low.compilation.know(thing, f"{path}.known[{number}]")
+            low.compilation.register_path(thing, f"{path}.known[{number}]")
     row = iter(args)
     found = [_rebuild_container(low, skeleton, row) for skeleton in flat.skeletons]
     count = len(found) - len(flat.keywords)
@@ -80,7 +80,7 @@ def _rebuild_container(low: Lowering, skeleton: Any, leaves: Iterator[Any]) -> A
     if kind is dict:
         return low.allocate("dict", named)
     made = low.allocate(OBJECT, {"__class__": kind, **named})
-    low.compilation.given.add(made)
+    low.compilation.argument_objects.add(made)
     return made
 
 
@@ -112,7 +112,7 @@ def _opened_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: type) 
         parts, rest = low.call(known[0], (ref,), {})
         found = [open_objects(low, part) for part in low.contents(parts)]
         trees = tuple(tree for _, tree in found)
-        return tuple(item for item, _ in found), Node(cls, None, trees, as_python(low, rest))
+        return tuple(item for item, _ in found), Node(cls, None, trees, to_python(low, rest))
     plain: dict[str, Any] = {}
     keys: list[str] = []
     places: list[Any] = []
@@ -125,7 +125,7 @@ def _opened_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: type) 
             plain[key] = thing
             places.append(tree)
         else:
-            places.append(Known(as_python(low, item)))
+            places.append(Known(to_python(low, item)))
     return plain, Node(cls, tuple(keys), tuple(places))
 
 
@@ -135,8 +135,8 @@ def _fill(
     """What the ``__init__`` does that ``dataclass`` writes."""
     signature = inspect.signature(cls)
     if (path := low.compilation.path(cls)) is not None:
-        low.compilation.assume(f"{path}.__init__.__defaults__", cls.__init__.__defaults__)  # type: ignore[misc]
-        low.compilation.assume(f"{path}.__init__.__kwdefaults__", cls.__init__.__kwdefaults__)  # type: ignore[misc]
+        low.compilation.add_guard(f"{path}.__init__.__defaults__", cls.__init__.__defaults__)  # type: ignore[misc]
+        low.compilation.add_guard(f"{path}.__init__.__kwdefaults__", cls.__init__.__kwdefaults__)  # type: ignore[misc]
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -159,7 +159,7 @@ def _fill(
         else:
             set_attribute(low, ref, field.name, value)
     if "__post_init__" in cls.__init__.__code__.co_names:  # type: ignore[misc]
-        low.compilation.assume_of_class(cls, "__post_init__")
+        low.compilation.guard_class_attribute(cls, "__post_init__")
         low.call(types.MethodType(class_attribute(low, cls, "__post_init__"), ref), (), {})
 
 
@@ -167,7 +167,7 @@ def is_users(callee: Any) -> bool:
     """Whether ``callee`` is a class whose objects are made by texts: a plain one of the user's."""
     if not isinstance(callee, type) or issubclass(callee, (Cell, BaseException)):
         return False
-    if not is_theirs(callee):
+    if not is_user_code(callee):
         return False
     made = inspect.getattr_static(callee, "__init__")
     plain = callee.__new__ is object.__new__ and type(callee).__call__ is type.__call__

@@ -85,8 +85,8 @@ def _assign_in_long_list(low: Lowering, owner: HeapRef, key: Any, value: Any) ->
     """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
     contents = low.state.heap[owner]
     if wants_long(low, contents, key):
-        contents = runtime_lists.as_long(low, contents)
-    if not runtime_lists.is_long(contents) or isinstance(key, slice):
+        contents = runtime_lists.as_runtime_list(low, contents)
+    if not runtime_lists.is_runtime_list(contents) or isinstance(key, slice):
         low.contents(owner)
         return False
     low.state.heap[owner] = runtime_lists.set_item(low, contents, key, value)
@@ -101,9 +101,9 @@ def _assign_in_tensor(low: Lowering, owner: Value, key: Any, value: Any) -> None
     rest, index = encode_index(low, key)
     if isinstance(value, (HeapRef, tuple, list)):
         value = low.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore[attr-defined]
-    new = numpy_views.written_at(owner, low.lifted(value), rest, index)
+    new = numpy_views.with_written(owner, low.lifted(value), rest, index)
     if rest:
-        runtime_lists.demanded_at(low, new)
+        runtime_lists.require_item(low, new)
     if parameter is None:
         replace_everywhere(low, owner, new)
     else:
@@ -124,7 +124,7 @@ def update_at(low: Lowering, function: Any, owner: Any, key: Any, value: Any) ->
     once = _ONCE.get(function) if _is_part(owner, value, rest, index) else None
     if once is not None:
         item = indexing.index(owner, *rest, index=index)
-        replace_array(low, owner, numpy_views.written_at(owner, once(item, value), rest, index))
+        replace_array(low, owner, numpy_views.with_written(owner, once(item, value), rest, index))
     else:
         replace_array(low, owner, _AT[function](owner, value, *rest, index=index))
 

@@ -13,8 +13,18 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, Unsu
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.abstract import iterators, runtime_lists
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned, Unwinding
-from autodiff_compiler.frontend.abstract.values import HeapRef, Poison, Unset, UsesPoison, own_name
-from autodiff_compiler.frontend.core.error_translation import KINDS_RAISED, checked, missing_item
+from autodiff_compiler.frontend.abstract.values import (
+    HeapRef,
+    Poison,
+    Unset,
+    UsesPoison,
+    internal_name,
+)
+from autodiff_compiler.frontend.core.error_translation import (
+    KINDS_RAISED,
+    failed_check,
+    missing_item,
+)
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import evaluate_once, resumable, unless_thrown
 from autodiff_compiler.frontend.expressions.arithmetic import augmented_operation
@@ -26,7 +36,7 @@ from autodiff_compiler.frontend.objects.attribute_protocol import store_attribut
 from autodiff_compiler.frontend.statements.item_assignment import assign_item
 from autodiff_compiler.frontend.syntax import builders
 from autodiff_compiler.frontend.syntax.exits import exits_of
-from autodiff_compiler.frontend.syntax.exits import leaves as ends
+from autodiff_compiler.frontend.syntax.exits import never_falls_through as ends
 from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
@@ -74,7 +84,7 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
                     return Unwinding()
                 poison(low, low.builder.with_span(error))
             except KINDS_RAISED as error:
-                refusal = checked(error, low.builder.span)
+                refusal = failed_check(error, low.builder.span)
                 if refusal is None:
                     raise
                 poison(low, refusal)
@@ -104,7 +114,7 @@ def execute_expr(low: Lowering, node: Any) -> None:
     found = low.evaluate(node.value)
     if isinstance(node.value, gast.Call):
         with low.builder.at(low.source.span(node)):
-            runtime_lists.check_popped(low, found)
+            runtime_lists.require_popped_item(low, found)
 
 
 def execute_delete(low: Lowering, node: Any) -> None:
@@ -130,8 +140,8 @@ def _delete_item(low: Lowering, owner: Any, key: Any) -> None:
             "delete items of a list or dict that the function itself made",
         )
     contents = low.state.heap[owner]
-    if runtime_lists.is_long(contents) and not isinstance(key, slice):
-        low.state.heap[owner] = runtime_lists.without(low, contents, key)
+    if runtime_lists.is_runtime_list(contents) and not isinstance(key, slice):
+        low.state.heap[owner] = runtime_lists.delete_item(low, contents, key)
         return
     contents = low.contents(owner)
     changed = dict(contents) if isinstance(contents, dict) else list(contents)
@@ -154,14 +164,14 @@ def execute_import_from(low: Lowering, node: Any) -> None:
     package = low.frame.function.__globals__.get("__package__")
     module = _module(low, "." * node.level + (node.module or ""), package)
     for alias in node.names:
-        found = low.lifted(low.compilation.attribute(module, alias.name, low.builder.span))
+        found = low.lifted(low.compilation.read_attribute(module, alias.name, low.builder.span))
         low.state.names[alias.asname or alias.name] = found
 
 
 def _module(low: Lowering, name: str, package: str | None = None) -> Any:
     try:
         module = importlib.import_module(name, package)
-        low.compilation.assume_module(module, importlib.util.resolve_name(name, package))
+        low.compilation.guard_module(module, importlib.util.resolve_name(name, package))
         return module
     except (ImportError, TypeError, ValueError) as error:
         raise low.fail(
@@ -209,7 +219,7 @@ def execute_assign(low: Lowering, node: Any) -> None:
     if augmented:
         with low.builder.at(low.source.span(node)):
             value = _augmented(low, old, value)
-    value = iterators.named(low, value)
+    value = iterators.as_variable(low, value)
     _assign_all(low, node.targets, (value,) * len(node.targets))
 
 
@@ -253,7 +263,7 @@ def _fits(low: Lowering, old: Any, new: Any, cure: str) -> bool:
     before, after = old.type, new.type
     if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
         return False
-    if before.ndim == 0 and old not in low.compilation.memory.arrays:
+    if before.ndim == 0 and old not in low.compilation.aliases.arrays:
         return False  # a scalar
     if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
         said = (
@@ -288,10 +298,10 @@ def _unpack(low: Lowering, target: Any, value: Any) -> None:
     stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
     want = len(target.elts)
     contents = low.state.heap[value] if isinstance(value, HeapRef) else value
-    if runtime_lists.is_long(contents) and not stars:
-        items = runtime_lists.unpacked_to(low, contents, want)
-    elif runtime_lists.is_long(contents):
-        items = runtime_lists.unpacked_around(low, contents, stars[0], want - stars[0] - 1)
+    if runtime_lists.is_runtime_list(contents) and not stars:
+        items = runtime_lists.unpack_exactly(low, contents, want)
+    elif runtime_lists.is_runtime_list(contents):
+        items = runtime_lists.unpack_starred(low, contents, stars[0], want - stars[0] - 1)
         _assign_all(low, target.elts, items)
         return
     else:
@@ -316,7 +326,7 @@ def _assign_all(low: Lowering, targets: Sequence[Any], values: Sequence[Any]) ->
         for target, value in zip(targets, values):
             low.assign(target, value)
         return
-    waiting = own_name("waiting", len(low.state.names))
+    waiting = internal_name("waiting", len(low.state.names))
     low.state.names[waiting] = tuple(values)
     for place, target in enumerate(targets):
         held = low.certainly(low.state.names[waiting])

@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.syntax.nodes import (
 )
 
 
-def fresh(taken: set[str], wish: str) -> str:
+def fresh_name(taken: set[str], wish: str) -> str:
     """``wish``, or the first of ``wish_1``, ``wish_2``, … that is not taken; takes it."""
     free, number = wish, 0
     while free in taken:
@@ -93,22 +93,22 @@ def builtin(thing: Any, at: gast.AST) -> gast.Name:
     return placed(at, KnownName(thing))
 
 
-def own_parts(node: gast.AST) -> Iterator[gast.AST]:
+def nodes_of_scope(node: gast.AST) -> Iterator[gast.AST]:
     """``node`` and what is below it, but for what is inside of functions."""
     yield node
     if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
         for child in children(node):
-            yield from own_parts(child)
+            yield from nodes_of_scope(child)
 
 
-def all_of(tests: Sequence[Any], at: gast.AST) -> gast.AST:
+def conjunction(tests: Sequence[Any], at: gast.AST) -> gast.AST:
     """``one and other``; True for none."""
     if len(tests) < 2:
         return tests[0] if tests else constant(True, at)
     return placed(at, gast.BoolOp(gast.And(), list(tests)))
 
 
-def none_of(flags: list[str], at: gast.AST) -> gast.AST:
+def negated_disjunction(flags: list[str], at: gast.AST) -> gast.AST:
     """``not flag``, or ``not (one or other)``."""
     names = [name(text, at) for text in flags]
     test = names[0] if len(names) == 1 else placed(at, gast.BoolOp(gast.Or(), names))

@@ -18,7 +18,7 @@ NESTING = (gast.If, gast.Try, *LOOPS)
 
 
 @dataclass(frozen=True)
-class Place:
+class ExitContext:
     """What an exit becomes where it stands: the names it sets; empty where none is needed.
 
     At the end of a function ``return`` stays (``returned`` is empty), and at the end of a loop's
@@ -36,12 +36,12 @@ class Place:
         return [name for kind, name in names.items() if kind in kinds and name]
 
 
-class Leaving:
+class ExitAnalysis:
     """Tells how blocks are left, each statement once; what was asked for must not change."""
 
     def __init__(self) -> None:
         self.exits: dict[gast.stmt, Exits] = {}
-        self.leaving: dict[gast.stmt, bool] = {}
+        self.known: dict[gast.stmt, bool] = {}
 
     def exits_of(self, block: Sequence[gast.stmt]) -> Exits:
         """Return the kinds of exit by which ``block`` may be left early."""
@@ -64,38 +64,40 @@ class Leaving:
             self.exits[stmt] = kinds
         return kinds
 
-    def leaves(self, block: Sequence[gast.stmt]) -> bool:
+    def never_falls_through(self, block: Sequence[gast.stmt]) -> bool:
         """Decide whether control never reaches the end of ``block``."""
-        return any(map(self._leaves, block))
+        return any(map(self._never_falls_through, block))
 
-    def _leaves(self, stmt: gast.stmt) -> bool:
+    def _never_falls_through(self, stmt: gast.stmt) -> bool:
         if isinstance(stmt, (gast.Raise, *EXITS)):
             return True
         if not isinstance(stmt, NESTING):
             return False
-        found = self.leaving.get(stmt)
+        found = self.known.get(stmt)
         if found is None:
             if isinstance(stmt, gast.If):
-                found = self.leaves(stmt.body) and self.leaves(stmt.orelse)
+                found = self.never_falls_through(stmt.body) and self.never_falls_through(
+                    stmt.orelse
+                )
             elif isinstance(stmt, gast.Try):
                 ways = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
-                found = all(map(self.leaves, ways))
+                found = all(map(self.never_falls_through, ways))
             else:
                 inside = self.exits_of(stmt.body)
-                ends = gast.Break not in inside and self.leaves(stmt.orelse)
+                ends = gast.Break not in inside and self.never_falls_through(stmt.orelse)
                 found = is_endless(stmt, inside) or ends
-            self.leaving[stmt] = found
+            self.known[stmt] = found
         return found
 
 
 def exits_of(block: Sequence[gast.stmt]) -> Exits:
     """Return the kinds of exit by which ``block`` may be left early."""
-    return Leaving().exits_of(block)
+    return ExitAnalysis().exits_of(block)
 
 
-def leaves(block: Sequence[gast.stmt]) -> bool:
+def never_falls_through(block: Sequence[gast.stmt]) -> bool:
     """Decide whether control never reaches the end of ``block``."""
-    return Leaving().leaves(block)
+    return ExitAnalysis().never_falls_through(block)
 
 
 def is_endless(stmt: gast.For | gast.While, inside: Exits) -> bool:

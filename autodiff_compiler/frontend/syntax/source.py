@@ -85,7 +85,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere(Source):
+class RelocatedSource(Source):
     """A text of ours that stands for the user's at ``place``, and is told as that."""
 
     place: Span
@@ -106,27 +106,27 @@ def read_source(function: Callable[..., Any]) -> Source:
         )
     linecache.lazycache(code.co_filename, getattr(function, "__globals__", {}))
     # Equal code objects may come from different files, hence the second key.
-    return _read(code, code.co_filename)
+    return _read_code(code, code.co_filename)
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(code: CodeType, file: str) -> Source:
+def _read_code(code: CodeType, file: str) -> Source:
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file))
     if not text.strip():
-        raise _no_text(code)
+        raise _no_source(code)
     try:
         module, lines = _parse(text)
     except SyntaxError:
-        raise _changed(code) from None
-    node, owner = _find(module, code)
-    if not _is_current(text, node, code):
-        raise _changed(code)
-    tree = _normal(gast.ast_to_gast(node))
+        raise _source_changed(code) from None
+    node, owner = _find_node(module, code)
+    if not _is_unchanged(text, node, code):
+        raise _source_changed(code)
+    tree = _as_function(gast.ast_to_gast(node))
     if owner:
         _mangle(tree, owner)
     if _argument_names(tree) != code.co_varnames[: len(_argument_names(tree))]:
-        raise _no_text(code)
+        raise _no_source(code)
     return Source(tree, file, tree.lineno, lines)
 
 
@@ -148,27 +148,27 @@ def span_of_class(kind: type) -> Span | None:
     return Span(file, first + number, start + 1, len(line) + 1, line)
 
 
-def _no_text(code: CodeType) -> SourceNotFound:
+def _no_source(code: CodeType) -> SourceNotFound:
     return SourceNotFound(
-        f"the source of {_called(code)} was not found in {code.co_filename!r}",
+        f"the source of {_code_title(code)} was not found in {code.co_filename!r}",
         "put the function in a file and import it, or register its source in "
         "linecache.cache under the file name given to compile()",
     )
 
 
-def _changed(code: CodeType) -> SourceNotFound:
+def _source_changed(code: CodeType) -> SourceNotFound:
     return SourceNotFound(
-        f"the source of {_called(code)} in {code.co_filename!r} has changed since the "
+        f"the source of {_code_title(code)} in {code.co_filename!r} has changed since the "
         "file was imported",
         "reload the module, or restart Python",
     )
 
 
-def _called(code: CodeType) -> str:
+def _code_title(code: CodeType) -> str:
     return "a lambda" if code.co_name == LAMBDA else f"'{code.co_name}'"
 
 
-def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
+def _is_unchanged(text: str, node: ast.AST, code: CodeType) -> bool:
     """Whether ``text`` still says at ``node`` what ``code`` was compiled from.
 
     A file may be edited while a program runs. pytest compiles asserts in its own way, so what it
@@ -181,7 +181,7 @@ def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
     return any(
         (other.co_name, other.co_firstlineno) == place and _fingerprint(other) == wanted
         for line in (code.co_firstlineno, None)
-        for other in _codes(_compiled(text, line, future))
+        for other in _codes(_compile_around(text, line, future))
     )
 
 
@@ -192,7 +192,7 @@ _FUTURE = functools.reduce(
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(text: str, line: int | None, future: int) -> CodeType:
+def _compile_around(text: str, line: int | None, future: int) -> CodeType:
     """The file, or of its functions and classes only those that reach over ``line``: to compile
     one of many is much quicker. (What is imported must stay, which decides how it is called.)"""
     module, _ = _parse(text)
@@ -229,7 +229,7 @@ def _first_line(node: Any) -> int:
     return int(decorators[0].lineno if decorators else node.lineno)
 
 
-def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
+def _find_node(module: ast.Module, code: CodeType) -> tuple[Any, str]:
     """The node that ``code`` was compiled from, and the class around it."""
     found = [
         (node, owner)
@@ -238,9 +238,9 @@ def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
         and getattr(node, "name", LAMBDA) == code.co_name
     ]
     if len(found) > 1:
-        found = _same_code(module, found, code)
+        found = _with_same_code(module, found, code)
     if not found:
-        raise _changed(code) if os.path.isfile(code.co_filename) else _no_text(code)
+        raise _source_changed(code) if os.path.isfile(code.co_filename) else _no_source(code)
     if len({ast.dump(node) for node, _ in found}) > 1:
         raise SourceNotFound(
             f"several lambdas with the same bytecode begin on line {code.co_firstlineno} "
@@ -250,7 +250,7 @@ def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
     return found[0]
 
 
-def _same_code(
+def _with_same_code(
     module: ast.Module, found: list[tuple[Any, str]], code: CodeType
 ) -> list[tuple[Any, str]]:
     """Those lambdas of one line that compile to ``code``.
@@ -298,7 +298,7 @@ def _fingerprint(code: CodeType) -> tuple[Any, ...]:
     return (code.co_code, constants, counts, names)
 
 
-def _normal(tree: gast.AST) -> gast.FunctionDef:
+def _as_function(tree: gast.AST) -> gast.FunctionDef:
     """Without decorators; a lambda as a function with one ``return``."""
     if not isinstance(tree, gast.Lambda):
         tree.decorator_list = []

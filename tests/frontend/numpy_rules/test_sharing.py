@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.frontend.abstract.numpy_layouts import reshaped, row_major
+from autodiff_compiler.frontend.abstract.numpy_layouts import reshaped_layout, row_major
 from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES, NUMPY
 from autodiff_compiler.frontend.numpy_rules.sharing import COPY, PERHAPS, VIEW
@@ -254,7 +254,7 @@ def test_layouts_say_when_a_reshape_is_a_view():
         for shape in shapes + [array.shape[::-1], (array.size,)]:
             if np.prod(shape) == array.size and array.size:
                 view = np.shares_memory(array.reshape(shape), array)
-                found = reshaped(layout, shape)
+                found = reshaped_layout(layout, shape)
                 assert (found is not None) == view
                 assert not view or [8 * stride for stride in found.strides] == list(
                     array.reshape(shape).strides

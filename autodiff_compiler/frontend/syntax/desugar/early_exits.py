@@ -66,11 +66,18 @@ from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     Reraise,
     TryBody,
     resolve_except_clauses,
-    shown,
+    with_visible_handlers,
 )
 from autodiff_compiler.frontend.syntax.desugar.walrus_tests import desugar_walrus_tests
 from autodiff_compiler.frontend.syntax.desugar.with_statement import desugar_with
-from autodiff_compiler.frontend.syntax.exits import EXITS, LOOPS, Exits, Leaving, Place, is_endless
+from autodiff_compiler.frontend.syntax.exits import (
+    EXITS,
+    LOOPS,
+    ExitAnalysis,
+    ExitContext,
+    Exits,
+    is_endless,
+)
 from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp, loop_until
 from autodiff_compiler.frontend.syntax.source import Source
 
@@ -93,12 +100,14 @@ def desugared(source: Source) -> gast.FunctionDef:
 
 
 def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
-    body = _Rewriter(_names(tree)).block(_plain(tree.body, Leaving()), Place())
-    tree.body = _completed(body, tree.body[-1], Leaving())
+    body = _Rewriter(_names(tree)).block(
+        _simplify_statements(tree.body, ExitAnalysis()), ExitContext()
+    )
+    tree.body = _with_final_return(body, tree.body[-1], ExitAnalysis())
     return tree
 
 
-def _plain(block: Sequence[gast.stmt], ways: Leaving) -> Block:
+def _simplify_statements(block: Sequence[gast.stmt], ways: ExitAnalysis) -> Block:
     """Long assignments, functions inside rewritten, and nothing after a statement that leaves.
 
     >>> _show('''
@@ -129,13 +138,19 @@ def _plain(block: Sequence[gast.stmt], ways: Leaving) -> Block:
         elif isinstance(stmt, gast.FunctionDef):
             stmt = _function(stmt)
         elif isinstance(stmt, (gast.If, *LOOPS)):
-            stmt.body, stmt.orelse = _plain(stmt.body, ways), _plain(stmt.orelse, ways)
+            stmt.body, stmt.orelse = (
+                _simplify_statements(stmt.body, ways),
+                _simplify_statements(stmt.orelse, ways),
+            )
         elif isinstance(stmt, gast.Try):
             for part in (stmt, *stmt.handlers):
-                part.body = _plain(part.body, ways)
-            stmt.orelse, stmt.finalbody = _plain(stmt.orelse, ways), _plain(stmt.finalbody, ways)
+                part.body = _simplify_statements(part.body, ways)
+            stmt.orelse, stmt.finalbody = (
+                _simplify_statements(stmt.orelse, ways),
+                _simplify_statements(stmt.finalbody, ways),
+            )
         plain.append(stmt)
-        if ways.leaves([stmt]):
+        if ways.never_falls_through([stmt]):
             break
     return plain
 
@@ -145,9 +160,9 @@ class _Rewriter:
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
-        self.ways = Leaving()  # a statement is asked about before it is rewritten
+        self.ways = ExitAnalysis()  # a statement is asked about before it is rewritten
 
-    def block(self, block: Sequence[gast.stmt], place: Place) -> Block:
+    def block(self, block: Sequence[gast.stmt], place: ExitContext) -> Block:
         """``block`` without early exits. A statement that has some takes the rest along."""
         done: Block = []
         for number, stmt in enumerate(block):
@@ -165,11 +180,11 @@ class _Rewriter:
             done.append(stmt)
         return done
 
-    def filled(self, block: Sequence[gast.stmt], place: Place, at: gast.AST) -> Block:
+    def filled(self, block: Sequence[gast.stmt], place: ExitContext, at: gast.AST) -> Block:
         """The same for a block that must not be empty."""
         return self.block(block, place) or [builders.placed(at, gast.Pass())]
 
-    def leave(self, stmt: gast.stmt, place: Place) -> Block:
+    def leave(self, stmt: gast.stmt, place: ExitContext) -> Block:
         """An exit as assignments, where it cannot be left standing or left out."""
         if isinstance(stmt, gast.Return):
             value = stmt.value or builders.constant(None, stmt)
@@ -182,7 +197,7 @@ class _Rewriter:
         name = place.stop if isinstance(stmt, gast.Break) else place.skip
         return [builders.flag(name, True, stmt)] if name else []
 
-    def branch(self, stmt: gast.If, rest: Block, place: Place) -> Block:
+    def branch(self, stmt: gast.If, rest: Block, place: ExitContext) -> Block:
         """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
 
         >>> _show('''
@@ -226,9 +241,9 @@ class _Rewriter:
         body, orelse, inner = stmt.body, stmt.orelse, place
         before: Block = []
         after: Block = []
-        if self.ways.leaves(body):
+        if self.ways.never_falls_through(body):
             orelse = orelse + rest
-        elif self.ways.leaves(orelse):
+        elif self.ways.never_falls_through(orelse):
             body = body + rest
         elif rest:
             kinds = self.ways.exits_of([stmt])
@@ -238,7 +253,7 @@ class _Rewriter:
         stmt.orelse = self.block(orelse, inner)
         return [*before, stmt, *after]
 
-    def loop(self, stmt: gast.For | gast.While, rest: Block, place: Place) -> Block:
+    def loop(self, stmt: gast.For | gast.While, rest: Block, place: ExitContext) -> Block:
         """A loop; exits in its body set the flags of ``until``, and ``else`` asks for ``stop``.
 
         >>> _show('''
@@ -270,13 +285,15 @@ class _Rewriter:
         inside = self.ways.exits_of(stmt.body)
         endless, kinds = is_endless(stmt, inside), inside - {gast.Break, gast.Continue}
         inner, before = self.enter(kinds, place, stmt)
-        stop = builders.fresh(self.taken, "stop") if gast.Break in inside else ""
+        stop = builders.fresh_name(self.taken, "stop") if gast.Break in inside else ""
         if stop:
             before.append(builders.flag(stop, False, stmt))
         orelse, stmt.orelse = stmt.orelse, []
         if orelse and stop:
             orelse = [
-                builders.placed(orelse[0], gast.If(builders.none_of([stop], orelse[0]), orelse, []))
+                builders.placed(
+                    orelse[0], gast.If(builders.negated_disjunction([stop], orelse[0]), orelse, [])
+                )
             ]
         within = replace(inner, stop=stop, skip="")
         stmt.body = self.filled(stmt.body, within, stmt)
@@ -291,7 +308,7 @@ class _Rewriter:
             ]
         return [*before, stmt]
 
-    def attempt(self, stmt: gast.Try, rest: Block, place: Place) -> Block:
+    def attempt(self, stmt: gast.Try, rest: Block, place: ExitContext) -> Block:
         """A ``try``: what follows its body asks which of its handlers caught.
 
         >>> _show('''
@@ -313,7 +330,7 @@ class _Rewriter:
                 x = 0
             return x
         """
-        kinds, ends = self.ways.exits_of(stmt.body), self.ways.leaves(stmt.body)
+        kinds, ends = self.ways.exits_of(stmt.body), self.ways.never_falls_through(stmt.body)
         inner, before = self.enter(kinds, place, stmt)
         done = [*before, TryBody(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
         if not stmt.finalbody:
@@ -338,22 +355,24 @@ class _Rewriter:
         ]
         return done + after
 
-    def enter(self, kinds: Exits, place: Place, at: gast.stmt) -> tuple[Place, Block]:
+    def enter(self, kinds: Exits, place: ExitContext, at: gast.stmt) -> tuple[ExitContext, Block]:
         """The place inside a statement that something follows: exits need flags there."""
         before: Block = []
         if gast.Return in kinds and not place.returned:
             returned, result = (
-                builders.fresh(self.taken, "returned"),
-                builders.fresh(self.taken, "result"),
+                builders.fresh_name(self.taken, "returned"),
+                builders.fresh_name(self.taken, "result"),
             )
             place = replace(place, returned=returned, result=result)
             before.append(builders.flag(returned, False, at))
         if gast.Continue in kinds and not place.skip:
-            place = replace(place, skip=builders.fresh(self.taken, "skip"))
+            place = replace(place, skip=builders.fresh_name(self.taken, "skip"))
             before.append(builders.flag(place.skip, False, at))
         return place, before
 
-    def resume(self, kinds: Exits, place: Place, inner: Place, rest: Block, at: gast.stmt) -> Block:
+    def resume(
+        self, kinds: Exits, place: ExitContext, inner: ExitContext, rest: Block, at: gast.stmt
+    ) -> Block:
         """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
         done = self.block(rest, place)
         if gast.Return in kinds and not place.returned:
@@ -362,10 +381,10 @@ class _Rewriter:
         flags = inner.flags(kinds)
         if not flags or not done:
             return done
-        return [builders.placed(at, gast.If(builders.none_of(flags, at), done, []))]
+        return [builders.placed(at, gast.If(builders.negated_disjunction(flags, at), done, []))]
 
 
-def _completed(block: Block, at: gast.AST, ways: Leaving) -> Block:
+def _with_final_return(block: Block, at: gast.AST, ways: ExitAnalysis) -> Block:
     """With ``return None`` at the end of each path that has no ``return``.
 
     >>> _show('''
@@ -383,9 +402,9 @@ def _completed(block: Block, at: gast.AST, ways: Leaving) -> Block:
     """
     last = block[-1] if block else None
     if isinstance(last, gast.If) and gast.Return in ways.exits_of([last]):
-        last.body = _completed(last.body, last, ways)
-        last.orelse = _completed(last.orelse, last, ways)
-    elif isinstance(last, (type(None), *LOOPS)) or not ways.leaves([last]):
+        last.body = _with_final_return(last.body, last, ways)
+        last.orelse = _with_final_return(last.orelse, last, ways)
+    elif isinstance(last, (type(None), *LOOPS)) or not ways.never_falls_through([last]):
         at = last or at
         return [*block, builders.placed(at, gast.Return(builders.constant(None, at)))]
     return block
@@ -400,4 +419,4 @@ def _names(tree: gast.AST) -> set[str]:
 
 def _show(text: str) -> None:
     """Prints what becomes of a function: the examples in this file."""
-    print(gast.unparse(shown(desugar(gast.parse(text).body[0]))))
+    print(gast.unparse(with_visible_handlers(desugar(gast.parse(text).body[0]))))

@@ -46,10 +46,10 @@ def is_insert_gradient(node: Any) -> bool:
 
 def desugar_insert_gradient(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such statements made inner functions; changes it."""
-    return _Opener().visit(tree)
+    return _DesugarInsertGradient().visit(tree)
 
 
-class _Opener(gast.NodeTransformer):
+class _DesugarInsertGradient(gast.NodeTransformer):
     def visit_With(self, node: Any) -> Any:
         self.generic_visit(node)
         if not is_insert_gradient(node):

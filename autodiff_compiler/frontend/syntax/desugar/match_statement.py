@@ -31,16 +31,17 @@ import gast
 from autodiff_compiler.frontend.syntax import builders
 
 #: Classes whose one positional pattern is for the thing itself.
-WHOLE = ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str",
-         "tuple")  # fmt: skip
+SELF_MATCHING = frozenset(
+    "bool bytearray bytes dict float frozenset int list set str tuple".split()
+)
 
 
 def desugar_match(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with every ``match`` made ``if``s; changes it."""
-    return _Matches().visit(tree)
+    return _DesugarMatch().visit(tree)
 
 
-class _Matches(gast.NodeTransformer):
+class _DesugarMatch(gast.NodeTransformer):
     def __init__(self) -> None:
         self.count = 0
 
@@ -57,21 +58,23 @@ class _Matches(gast.NodeTransformer):
             tests, captures = _Pattern(case.pattern).asks(case.pattern, subject)
             body = [*(builders.assign(n, value, case.pattern) for n, value in captures), *case.body]
             if case.guard is not None:
-                tests, body = [*tests, *_captured(captures), case.guard], case.body
+                tests, body = [*tests, *_capture_tests(captures), case.guard], case.body
             if tests:
                 at = node if case is node.cases[0] else case.pattern
                 chain = [
-                    builders.placed(at, gast.If(builders.all_of(tests, case.pattern), body, chain))
+                    builders.placed(
+                        at, gast.If(builders.conjunction(tests, case.pattern), body, chain)
+                    )
                 ]
             else:
                 chain = body
         return [*before, *chain]
 
 
-Asked = tuple[list[Any], list[tuple[str, Any]]]
+PatternTests = tuple[list[Any], list[tuple[str, Any]]]
 
 
-def _captured(captures: Sequence[tuple[str, Any]]) -> list[Any]:
+def _capture_tests(captures: Sequence[tuple[str, Any]]) -> list[Any]:
     """Captures inside a test: a tuple of one is true, whatever is in it."""
     tests = []
     for name, value in captures:
@@ -87,29 +90,29 @@ class _Pattern:
     def __init__(self, at: Any):
         self.at = at
 
-    def asks(self, pattern: Any, subject: Any) -> Asked:
+    def asks(self, pattern: Any, subject: Any) -> PatternTests:
         """The tests of a pattern, and what it captures: names with expressions."""
-        found: Asked = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
+        found: PatternTests = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
         return found
 
-    def of_MatchValue(self, pattern: Any, subject: Any) -> Asked:
+    def of_MatchValue(self, pattern: Any, subject: Any) -> PatternTests:
         return [self.compared(subject, gast.Eq(), pattern.value)], []
 
-    def of_MatchSingleton(self, pattern: Any, subject: Any) -> Asked:
+    def of_MatchSingleton(self, pattern: Any, subject: Any) -> PatternTests:
         return [self.compared(subject, gast.Is(), builders.constant(pattern.value, self.at))], []
 
-    def of_MatchAs(self, pattern: Any, subject: Any) -> Asked:
+    def of_MatchAs(self, pattern: Any, subject: Any) -> PatternTests:
         tests, captures = self.asks(pattern.pattern, subject) if pattern.pattern else ([], [])
         return tests, [*captures, (pattern.name, subject)] if pattern.name else captures
 
-    def of_MatchOr(self, pattern: Any, subject: Any) -> Asked:
+    def of_MatchOr(self, pattern: Any, subject: Any) -> PatternTests:
         sides = []
         for one in pattern.patterns:
             tests, captures = self.asks(one, subject)
-            sides.append(builders.all_of([*tests, *_captured(captures)], self.at))
+            sides.append(builders.conjunction([*tests, *_capture_tests(captures)], self.at))
         return [builders.placed(self.at, gast.BoolOp(gast.Or(), sides))], []
 
-    def of_MatchSequence(self, pattern: Any, subject: Any) -> Asked:
+    def of_MatchSequence(self, pattern: Any, subject: Any) -> PatternTests:
         parts = pattern.patterns
         stars = [k for k, part in enumerate(parts) if isinstance(part, gast.MatchStar)]
         size = self.called(len, subject)
@@ -119,7 +122,7 @@ class _Pattern:
         )
         count = builders.constant(len(parts) - len(stars), self.at)
         tests = [self.called(isinstance, subject, kinds), self.compared(size, sign, count)]
-        asked: Asked = tests, []
+        asked: PatternTests = tests, []
         for place, part in enumerate(parts):
             tail = place - len(parts)
             if place in stars:
@@ -132,9 +135,9 @@ class _Pattern:
             self.add(asked, self.asks(part, self.item(subject, builders.constant(key, self.at))))
         return asked
 
-    def of_MatchClass(self, pattern: Any, subject: Any) -> Asked:
-        asked: Asked = [self.called(isinstance, subject, pattern.cls)], []
-        whole = getattr(pattern.cls, "id", "") in WHOLE and len(pattern.patterns) == 1
+    def of_MatchClass(self, pattern: Any, subject: Any) -> PatternTests:
+        asked: PatternTests = [self.called(isinstance, subject, pattern.cls)], []
+        whole = getattr(pattern.cls, "id", "") in SELF_MATCHING and len(pattern.patterns) == 1
         for place, part in enumerate(pattern.patterns):
             names = builders.placed(
                 self.at, gast.Attribute(pattern.cls, "__match_args__", gast.Load())
@@ -147,8 +150,8 @@ class _Pattern:
             self.add(asked, self.asks(part, read))
         return asked
 
-    def of_MatchMapping(self, pattern: Any, subject: Any) -> Asked:
-        asked: Asked = [self.called(isinstance, subject, self.known(dict))], []
+    def of_MatchMapping(self, pattern: Any, subject: Any) -> PatternTests:
+        asked: PatternTests = [self.called(isinstance, subject, self.known(dict))], []
         for key, part in zip(pattern.keys, pattern.patterns):
             asked[0].append(self.compared(key, gast.In(), subject))
             self.add(asked, self.asks(part, self.item(subject, key)))
@@ -169,7 +172,7 @@ class _Pattern:
         return builders.placed(self.at, gast.DictComp(key, value, [through]))
 
     @staticmethod
-    def add(asked: Asked, more: Asked) -> None:
+    def add(asked: PatternTests, more: PatternTests) -> None:
         asked[0].extend(more[0])
         asked[1].extend(more[1])
 

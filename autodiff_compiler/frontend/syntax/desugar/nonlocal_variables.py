@@ -37,12 +37,14 @@ _SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.Dict
 
 def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such variables in dicts; changes it."""
-    inner = [part for part in _own(tree) if isinstance(part, gast.FunctionDef)]
-    shared = {name for function in inner for name in _wanted(function)} & _bound(tree)
+    inner = [part for part in _scope_nodes(tree) if isinstance(part, gast.FunctionDef)]
+    shared = {name for function in inner for name in _written_outer_variables(function)} & _bound(
+        tree
+    )
     if shared:
-        held = next(n for n in _numbered() if n not in _names(tree))
+        held = next(n for n in _candidate_names() if n not in _names(tree))
         params = [name for name in _parameters(tree) if name in shared]
-        _Replace(shared, held).body_of(tree)
+        _ReplaceByEntries(shared, held).body_of(tree)
         keys = [builders.constant(name, tree.body[0]) for name in params]
         values = [builders.name(name, tree.body[0]) for name in params]
         begun = builders.placed(tree.body[0], gast.Dict(keys, values))
@@ -52,12 +54,12 @@ def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
     return tree
 
 
-def reaches_outside(tree: gast.FunctionDef) -> list[Any]:
+def writes_enclosing_scope(tree: gast.FunctionDef) -> list[Any]:
     """The ``nonlocal``s for which no function inside the text has the variable."""
     found: list[Any] = []
 
     def visit(function: Any, known: set[str]) -> None:
-        for part in _own(function):
+        for part in _scope_nodes(function):
             if isinstance(part, gast.Nonlocal) and not known.issuperset(part.names):
                 found.append(part)
             if isinstance(part, gast.FunctionDef):
@@ -67,7 +69,7 @@ def reaches_outside(tree: gast.FunctionDef) -> list[Any]:
     return found
 
 
-def _numbered() -> Iterator[str]:
+def _candidate_names() -> Iterator[str]:
     yield NAME
     number = 0
     while True:
@@ -75,7 +77,7 @@ def _numbered() -> Iterator[str]:
         yield f"{NAME}_{number}"
 
 
-def _own(function: Any) -> Iterator[Any]:
+def _scope_nodes(function: Any) -> Iterator[Any]:
     """The nodes of a function's own text; of scopes inside it, only the scopes."""
     todo = list(function.body)
     while todo:
@@ -91,22 +93,22 @@ def _parameters(function: Any) -> list[str]:
 
 
 def _declared(function: Any) -> set[str]:
-    return {n for p in _own(function) if isinstance(p, gast.Nonlocal) for n in p.names}
+    return {n for p in _scope_nodes(function) if isinstance(p, gast.Nonlocal) for n in p.names}
 
 
 def _bound(function: Any) -> set[str]:
     """The variables of a function. What a handler caught is known as its text only, not shared."""
-    own = list(_own(function))
+    own = list(_scope_nodes(function))
     stored = {p.id for p in own if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
     stored |= {part.name for part in own if isinstance(part, gast.FunctionDef)}
     caught = {p.name.id for p in own if isinstance(p, gast.ExceptHandler) and p.name}
     return (stored | set(_parameters(function))) - _declared(function) - caught
 
 
-def _wanted(function: Any) -> set[str]:
+def _written_outer_variables(function: Any) -> set[str]:
     """The variables of functions around it that a function, or one inside it, sets."""
-    inner = [part for part in _own(function) if isinstance(part, gast.FunctionDef)]
-    below = {name for part in inner for name in _wanted(part)}
+    inner = [part for part in _scope_nodes(function) if isinstance(part, gast.FunctionDef)]
+    below = {name for part in inner for name in _written_outer_variables(part)}
     return _declared(function) | below - _bound(function)
 
 
@@ -114,7 +116,7 @@ def _names(tree: Any) -> set[str]:
     return {part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}
 
 
-class _Replace(gast.NodeTransformer):
+class _ReplaceByEntries(gast.NodeTransformer):
     """Reads and writes of the dict's entries in place of those of variables."""
 
     def __init__(self, shared: set[str], held: str):

@@ -15,9 +15,9 @@ import gast
 from autodiff_compiler.errors import Problem, UnsupportedSyntax
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.frontend.syntax.desugar.insert_gradient import is_insert_gradient
-from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import reaches_outside
-from autodiff_compiler.frontend.syntax.desugar.try_statement import leaves_finally, unreadable
-from autodiff_compiler.frontend.syntax.desugar.with_statement import is_straight
+from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import writes_enclosing_scope
+from autodiff_compiler.frontend.syntax.desugar.try_statement import exits_finally, unsupported_uses
+from autodiff_compiler.frontend.syntax.desugar.with_statement import exits_at_end_only
 from autodiff_compiler.frontend.syntax.source import LAMBDA, Source
 
 _ACCEPTED = """
@@ -126,14 +126,16 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
     kind = _kind(node)
-    if kind == "With" and (is_insert_gradient(node) or is_straight(node)):
+    if kind == "With" and (is_insert_gradient(node) or exits_at_end_only(node)):
         kind = "FunctionDef"
-    if kind == "Try" and not leaves_finally(node):
+    if kind == "Try" and not exits_finally(node):
         kind = "FunctionDef"
     if isinstance(node, gast.ExceptHandler):
-        for read in unreadable(node):
+        for read in unsupported_uses(node):
             yield Problem(UnsupportedSyntax, *REFUSED["caught"], source.span(read))
-    if kind == "Nonlocal" and not any(node is outside for outside in reaches_outside(source.tree)):
+    if kind == "Nonlocal" and not any(
+        node is outside for outside in writes_enclosing_scope(source.tree)
+    ):
         kind = "Pass"
     if kind not in ACCEPTED and kind not in _PARTS.split() and not isinstance(node, _MARKS):
         cause, cure = REFUSED.get(kind, _UNKNOWN)

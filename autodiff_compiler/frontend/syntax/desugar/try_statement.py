@@ -67,16 +67,16 @@ class Reraise(gast.Raise):
 def resolve_except_clauses(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with the ways of its handlers known (``ways``), and an ``Reraise`` for every
     ``raise`` that raises again; changes it."""
-    tree.body = _Ways().block(tree.body, None)
+    tree.body = _ResolveClauses().block(tree.body, None)
     return tree
 
 
-def shown(tree: gast.FunctionDef) -> gast.FunctionDef:
+def with_visible_handlers(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with the body of each ``try`` in a ``with``, for people; changes it."""
-    return _Shown().visit(tree)
+    return _ShowHandlers().visit(tree)
 
 
-class _Shown(PlainTree):
+class _ShowHandlers(PlainTree):
     def visit_TryBody(self, node: TryBody) -> Any:
         self.generic_visit(node)
         context = gast.withitem(builders.name("handlers", node), None)
@@ -86,15 +86,15 @@ class _Shown(PlainTree):
         return builders.name("caught", node)
 
 
-def leaves_finally(node: gast.Try) -> bool:
+def exits_finally(node: gast.Try) -> bool:
     """Whether ``finally`` returns, breaks or continues, which would drop what was raised."""
     exits = (gast.Return, gast.Break, gast.Continue)
     return any(
-        isinstance(part, exits) for stmt in node.finalbody for part in builders.own_parts(stmt)
+        isinstance(part, exits) for stmt in node.finalbody for part in builders.nodes_of_scope(stmt)
     )
 
 
-def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
+def unsupported_uses(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
     """Reads of what a handler caught that need more of it than its text."""
     if handler.name is None:
         return
@@ -113,13 +113,13 @@ def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
             yield part
 
 
-def _is_seen(node: gast.AST) -> bool:
+def _is_observable(node: gast.AST) -> bool:
     """Whether this may be seen outside: it prints, or sets an attribute."""
     stores = isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store)
     return stores or isinstance(node, gast.Expr)
 
 
-class _Ways:
+class _ResolveClauses:
     """Finds the handlers of one tree."""
 
     def block(self, block: Sequence[Any], caught: Any) -> list[Any]:
@@ -133,7 +133,7 @@ class _Ways:
             stmt.body = self.block(stmt.body, caught)
             stmt.orelse = self.block(stmt.orelse, caught)
         elif isinstance(stmt, gast.Raise):
-            if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
+            if caught is not None and (stmt.exc is None or _is_variable(stmt.exc, caught[1])):
                 return Reraise(caught[0], stmt)
         elif isinstance(stmt, gast.Try):
             if stmt.finalbody and stmt.handlers:
@@ -147,7 +147,9 @@ class _Ways:
         """Gives a ``try`` its ways, in the order of its handlers."""
         if stmt.finalbody:
             seen = any(
-                _is_seen(part) for each in stmt.finalbody for part in builders.own_parts(each)
+                _is_observable(part)
+                for each in stmt.finalbody
+                for part in builders.nodes_of_scope(each)
             )
             stmt.ways = [ExceptClause(None, again=True, watched=seen)]
         else:
@@ -155,7 +157,7 @@ class _Ways:
         for handler in stmt.handlers:
             name = getattr(handler.name, "id", handler.name) or ""
             parts = [part for each in handler.body for part in nodes_in(each)]
-            again = any(isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
+            again = any(isinstance(part, gast.Raise) and (part.exc is None or _is_variable(part.exc, name))
                         for part in parts)  # fmt: skip
             way = ExceptClause(handler.type, bool(name), again)
             stmt.ways.append(way)
@@ -169,5 +171,5 @@ class _Ways:
         stmt.finalbody = self.block(stmt.finalbody, caught)
 
 
-def _is(node: Any, variable: str) -> bool:
+def _is_variable(node: Any, variable: str) -> bool:
     return isinstance(node, gast.Name) and bool(variable) and node.id == variable

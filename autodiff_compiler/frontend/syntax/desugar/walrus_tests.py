@@ -27,10 +27,10 @@ from autodiff_compiler.frontend.syntax import builders
 
 def desugar_walrus_tests(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such tests in the bodies of their loops; changes it."""
-    return _Tests().visit(tree)
+    return _MoveWalrusTests().visit(tree)
 
 
-class _Tests(gast.NodeTransformer):
+class _MoveWalrusTests(gast.NodeTransformer):
     def visit_While(self, node: Any) -> Any:
         self.generic_visit(node)
         sets = any(isinstance(part, gast.NamedExpr) for part in nodes_in(node.test))

@@ -40,21 +40,23 @@ class WithBoundary(gast.stmt):
         builders.placed(at, self)
 
 
-def is_straight(node: Any) -> bool:
+def exits_at_end_only(node: Any) -> bool:
     """Whether a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
     last = node.body[-1]
     body = node.body[:-1] if isinstance(last, gast.Return) else node.body
-    return not any(isinstance(part, _EXITS) for stmt in body for part in builders.own_parts(stmt))
+    return not any(
+        isinstance(part, _EXITS) for stmt in body for part in builders.nodes_of_scope(stmt)
+    )
 
 
 def desugar_with(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree``, whose ``with``s are straight, with these made calls; changes it."""
-    return _Contexts({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
+    return _DesugarWith({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
         tree
     )
 
 
-class _Contexts(gast.NodeTransformer):
+class _DesugarWith(gast.NodeTransformer):
     def __init__(self, taken: set[str]):
         self.taken = taken
 
@@ -63,7 +65,7 @@ class _Contexts(gast.NodeTransformer):
         body: list[Any] = node.body
         returned: list[Any] = []
         if isinstance(body[-1], gast.Return):
-            result, last = builders.fresh(self.taken, "result"), body[-1]
+            result, last = builders.fresh_name(self.taken, "result"), body[-1]
             value = last.value or builders.constant(None, last)
             body = [*body[:-1], builders.assign(result, value, last)]
             returned = [builders.placed(last, gast.Return(builders.name(result, last)))]
@@ -72,7 +74,7 @@ class _Contexts(gast.NodeTransformer):
         return [*body, *returned]
 
     def around(self, item: Any, node: Any, body: list[Any]) -> list[Any]:
-        at, context = item.context_expr, builders.fresh(self.taken, "context")
+        at, context = item.context_expr, builders.fresh_name(self.taken, "context")
         entered = self.called(context, "__enter__", [], at)
         nothing = [builders.constant(None, at) for _ in range(3)]
         left = builders.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
