@@ -157,8 +157,8 @@ class _ResolveClauses:
         for handler in stmt.handlers:
             name = getattr(handler.name, "id", handler.name) or ""
             parts = [part for each in handler.body for part in nodes_in(each)]
-            again = any(isinstance(part, gast.Raise) and (part.exc is None or _is_variable(part.exc, name))
-                        for part in parts)  # fmt: skip
+            raises = [part for part in parts if isinstance(part, gast.Raise)]
+            again = any(part.exc is None or _is_variable(part.exc, name) for part in raises)
             way = ExceptClause(handler.type, bool(name), again)
             stmt.ways.append(way)
             handler.body = self.block(handler.body, (way, name))
