@@ -105,7 +105,7 @@ class _AvailableValues:
         self.ops = {op.value_key: op for op in ops if not (op.regions or effects.has(op))}
 
     def share_of(self, call: Op) -> float:
-        """Reruns the share of available operations in ``call``, calls in it included."""
+        """Returns the share of available operations in ``call``, calls in it included."""
         found: list[bool] = []
         self.enter(call, call.operands, found)
         return sum(found) / max(len(found), 1)
@@ -113,7 +113,7 @@ class _AvailableValues:
     def enter(
         self, call: Op, operands: Sequence[AnyOperand], found: list[bool]
     ) -> list[AnyOperand]:
-        """Reruns the results of ``call`` on ``operands``.
+        """Returns the results of ``call`` on ``operands``.
 
         Appends to ``found`` for each operation whether it is available.
         """
@@ -129,11 +129,11 @@ class _AvailableValues:
                 values.update(zip(op.results, earlier.results))
             if not op.opdef.views:
                 found.append(earlier is not None)
-        return list(substitute_operands(callee.reruns, values))
+        return list(substitute_operands(callee.returns, values))
 
 
 def _run_counts(every: Sequence[Function]) -> Counter[str]:
-    """Reruns how often each function runs, by name, if the last one runs once.
+    """Returns how often each function runs, by name, if the last one runs once.
 
     Loops of known length count. Callees come first in ``every``.
     """
