@@ -1,9 +1,9 @@
-"""Stabilise: formulas that overflow, cancel or divide 0 by 0 become operators that do not.
+"""Numerical stabilisation: formulas that overflow, cancel or divide 0 by 0 become stable operators.
 
-It runs before differentiation, so that the gradient is that of the stable operator. Every row is an
-equality of exact arithmetic, and at no point is what stands for a formula less exact than it; a
-value that is used elsewhere too stays for that use. The lines concerned get a note, which is
-printed as a comment above them.
+The pass runs before differentiation, so that the gradient is that of the stable operator. Every
+rule is an equality of exact arithmetic, and at no point is the replacement less exact than the
+formula. A value that is used elsewhere, too, stays for that use. The changed lines get a note,
+which is printed as a comment above them.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -47,49 +47,54 @@ from autodiff_compiler.operators.reductions.axis_functions import log_softmax, s
 from autodiff_compiler.operators.reductions.reduce import logsumexp, norm, std
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
-from autodiff_compiler.passes.simplify.algebra.softmax import less_largest
+from autodiff_compiler.passes.simplify.algebra.softmax import subtracted_max
 from autodiff_compiler.span import NOWHERE
 
-#: Operators that pick elements: the logarithm of what they pick is picked from the logarithm.
+#: Operators that select or permute elements: the logarithm of their result is the result of the
+#: logarithm.
 PICKS = ("index", "take_along", "reshape", "squeeze", "expand_dims", "transpose")
 
 
-def _real(operand: AnyOperand) -> bool:
-    """Whether a formula with this operand is about real numbers that are not whole."""
+def _is_real(operand: AnyOperand) -> bool:
+    """True if the operand is real and no integer."""
     type_ = type_of(operand)
     if isinstance(type_, ArrayType):
         return type_.dtype is None or "float" in type_.dtype
     return type_ == FLOAT
 
 
-def _one(operand: AnyOperand) -> bool:
+def _is_one(operand: AnyOperand) -> bool:
     return type(operand) in (int, float) and operand == 1
 
 
 def _beside_one(match: Match, operand: AnyOperand) -> Any:
-    """u of 1 + u, where ``operand`` was made so."""
+    """Returns u if ``operand`` is 1 + u, else None."""
     maker = match.made_by(operand, "add")
     if maker is None:
         return None
     left, right = maker.operands
-    return right if _one(left) else left if _one(right) else None
+    return right if _is_one(left) else left if _is_one(right) else None
 
 
 def _exponent(match: Match, operand: AnyOperand) -> Any:
-    """u of exp(u)."""
+    """Returns u if ``operand`` is exp(u), else None."""
     inner = match.argument_of(operand, "exp") if operand is not None else ...
     return None if inner is ... else inner
 
 
-def _minus(match: Match, operand: Any) -> Any:
+def _negative_of(match: Match, operand: Any) -> Any:
     inner = match.argument_of(operand, "neg")
     return -operand if inner is ... else inner
 
 
-def _squared(match: Match, operand: AnyOperand) -> Any:
-    """u where ``operand`` is u * u, square(u) or u ** 2 of real numbers."""
+def _square_root_of(match: Match, operand: AnyOperand) -> Any:
+    """Returns u if ``operand`` is u * u, square(u) or u ** 2 of real numbers, else None."""
     maker = match.makers.get(operand) if isinstance(operand, Value) else None
-    if maker is None or maker.name not in ("mul", "square", "pow") or not _real(maker.operands[0]):
+    if (
+        maker is None
+        or maker.name not in ("mul", "square", "pow")
+        or not _is_real(maker.operands[0])
+    ):
         return None
     u, *more = maker.operands
     same = maker.name == "square" or more[0] is u if maker.name != "pow" else more[0] == 2
@@ -97,7 +102,7 @@ def _squared(match: Match, operand: AnyOperand) -> Any:
 
 
 def _has_largest(x: AnyOperand) -> bool:
-    """Whether x is an array with elements, as far as is known."""
+    """True if x is an array that has elements, as far as is known."""
     type_ = type_of(x)
     return isinstance(type_, ArrayType) and (type_.shape is None or 0 not in type_.shape)
 
@@ -137,12 +142,12 @@ def _log_of_exp(match: Match) -> Any:
 
 def _log_of_sigmoid(match: Match) -> Any:
     u = match.argument_of(match.operands[0], "sigmoid")
-    return None if u is ... else -softplus(_minus(match, u))
+    return None if u is ... else -softplus(_negative_of(match, u))
 
 
 def _log_of_one_minus_sigmoid(match: Match) -> Any:
     maker = match.made_by(match.operands[0], "sub")
-    if maker is None or not _one(maker.operands[0]):
+    if maker is None or not _is_one(maker.operands[0]):
         return None
     u = match.argument_of(maker.operands[1], "sigmoid")
     return None if u is ... else -softplus(u)
@@ -167,7 +172,7 @@ def _log_of_picked_softmax(match: Match) -> Any:
 
 def _log_of_one_plus(match: Match) -> Any:
     u = _beside_one(match, match.operands[0])
-    return None if u is None or not _real(u) else log1p(u)
+    return None if u is None or not _is_real(u) else log1p(u)
 
 
 def _log_of_one_minus(match: Match) -> Any:
@@ -175,7 +180,7 @@ def _log_of_one_minus(match: Match) -> Any:
     if maker is None:
         return None
     one, u = maker.operands
-    return log1p(-u) if _one(one) and isinstance(u, Value) and _real(u) else None
+    return log1p(-u) if _is_one(one) and isinstance(u, Value) and _is_real(u) else None
 
 
 # ---- quotients
@@ -190,17 +195,17 @@ def _over_one_and_exp(match: Match) -> Any:
     u = _exponent(match, _beside_one(match, match.operands[1]))
     if u is None:
         return None
-    falls = sigmoid(_minus(match, u))
-    return falls if _one(match.operands[0]) else match.operands[0] * falls
+    factor = sigmoid(_negative_of(match, u))
+    return factor if _is_one(match.operands[0]) else match.operands[0] * factor
 
 
 def _one_over_one_and_exp(match: Match) -> Any:
     u = _exponent(match, _beside_one(match, match.operands[0]))
     whole = len(match.operands) == 1 or match.operands[1] == -1
-    return sigmoid(_minus(match, u)) if u is not None and whole else None
+    return sigmoid(_negative_of(match, u)) if u is not None and whole else None
 
 
-def _less_logsumexp(match: Match) -> Any:
+def _minus_logsumexp(match: Match) -> Any:
     u, maker = match.operands[0], match.made_by(match.operands[1], "logsumexp")
     if maker is None or maker.operands[0] is not u or not maker.attrs["keepdims"]:
         return None
@@ -212,8 +217,8 @@ def _exp_over_sum(match: Match) -> Any:
     u, maker = _exponent(match, match.operands[0]), match.made_by(match.operands[1], "sum")
     if u is None or maker is None or _exponent(match, maker.operands[0]) is not u:
         return None
-    if less_largest(match, u) is not None:
-        return None  # the writer has seen to it
+    if subtracted_max(match, u) is not None:
+        return None  # the source subtracts the maximum itself
     type_, axes = type_of(u), maker.attrs["axes"]
     if not isinstance(type_, ArrayType) or not _has_largest(u):
         return None
@@ -238,7 +243,7 @@ def _tanh(match: Match) -> Any:
 
 def _root_of_sum_of_squares(match: Match) -> Any:
     maker = match.made_by(match.operands[0], "sum")
-    u = None if maker is None else _squared(match, maker.operands[0])
+    u = None if maker is None else _square_root_of(match, maker.operands[0])
     if maker is None or u is None:
         return None
     return norm(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
@@ -248,7 +253,7 @@ def _root_of_two_squares(match: Match) -> Any:
     maker = match.made_by(match.operands[0], "add")
     if maker is None:
         return None
-    u, v = (_squared(match, operand) for operand in maker.operands)
+    u, v = (_square_root_of(match, operand) for operand in maker.operands)
     return None if u is None or v is None else hypot(u, v)
 
 
@@ -257,20 +262,21 @@ def _root_of_inner_product(match: Match) -> Any:
     if maker is None or maker.operands[0] is not maker.operands[1]:
         return None
     u = maker.operands[0]
-    return norm(u, axes=None, keepdims=False) if _real(u) and u.type.ndim == 1 else None  # type: ignore[union-attr]
+    is_vector = isinstance(u, Value) and u.ndim == 1
+    return norm(u, axes=None, keepdims=False) if _is_real(u) and is_vector else None
 
 
 def _as_power(rule: Callable[[Match], Any]) -> Callable[[Match], Any]:
-    """The same for a power of 1/2."""
+    """Returns a rule for roots as a rule for powers of 1/2."""
 
-    def row(match: Match) -> Any:
+    def power_rule(match: Match) -> Any:
         return rule(match) if match.operands[1] == 0.5 else None
 
-    return row
+    return power_rule
 
 
 def _root_of_square(match: Match) -> Any:
-    u = _squared(match, match.operands[0])
+    u = _square_root_of(match, match.operands[0])
     return None if u is None else abs(u)
 
 
@@ -282,9 +288,9 @@ def _root_of_var(match: Match) -> Any:
 def _exp_minus_one(match: Match) -> Any:
     left, right = match.operands
     u, v = _exponent(match, left), _exponent(match, right)
-    if _one(right) and u is not None:
+    if _is_one(right) and u is not None:
         return expm1(u)
-    return -expm1(v) if _one(left) and v is not None else None
+    return -expm1(v) if _is_one(left) and v is not None else None
 
 
 RULES = (
@@ -314,27 +320,27 @@ RULES = (
     Rule("sqrt(u * u) as abs(u)", "sqrt", _root_of_square),
     Rule("sqrt(var(u)) as std(u)", "sqrt", _root_of_var),
     Rule("exp(u) - 1 as expm1(u)", "sub", _exp_minus_one),
-    Rule("u - logsumexp(u) as log_softmax(u)", "sub", _less_logsumexp),
+    Rule("u - logsumexp(u) as log_softmax(u)", "sub", _minus_logsumexp),
 )
 
-_TABLE = RuleSet(RULES)
+_RULE_SET = RuleSet(RULES)
 
 
 def stabilise(function: Function) -> Function:
-    """Applies the rows until none applies, and notes them on the lines they changed."""
-    told: dict[tuple[str, int], list[str]] = {}
+    """Stabilises ``function`` up to a fixed point, and notes the rules on the changed lines."""
+    applied: dict[tuple[str, int], list[str]] = {}
 
-    def hit(row: Rule, op: Op) -> None:
+    def on_hit(rule: Rule, op: Op) -> None:
         if op.span != NOWHERE:
-            told.setdefault((op.span.file, op.span.line), []).append(row.name)
+            applied.setdefault((op.span.file, op.span.line), []).append(rule.name)
 
-    rewritten = _TABLE.rewrite(function, hit)
+    rewritten = _RULE_SET.rewrite(function, on_hit)
 
     def note(op: Op) -> Sequence[Op]:
-        names = told.get((op.span.file, op.span.line))
+        names = applied.get((op.span.file, op.span.line))
         if names is None:
             return (op,)
         text = f"stabilised: {'; '.join(dict.fromkeys(names))}"
         return (replace(op, span=replace(op.span, note=text)),)
 
-    return with_body(rewritten, rewrite_region(rewritten.body, {}, note)) if told else rewritten
+    return with_body(rewritten, rewrite_region(rewritten.body, {}, note)) if applied else rewritten

@@ -1,7 +1,7 @@
-"""Rows for what is stretched: ``simplify_algebra`` applies them.
+"""Rules for broadcast operands.
 
-Arithmetic stretches its operands by itself, and puts ones before a shape. What is done to a
-stretched array with numbers alone is done before it is stretched, to fewer elements.
+Arithmetic broadcasts its operands by itself, and puts leading ones before a shape. Arithmetic on a
+broadcast array and numbers moves before the broadcast, to fewer elements.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -34,13 +34,15 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
-#: What is added up in these is exact enough to be counted instead.
+#: The dtypes in which a product is as exact as a sum of equal terms.
 EXACT_SUMS = ("float32", "float64")
 
 
-def _unstretched(match: Match) -> Any:
-    """Arithmetic stretches its operands by itself, where the other one has the whole shape; where
-    no other one has, it is done before, to fewer elements."""
+def _without_broadcast(match: Match) -> Any:
+    """``narrow + x`` for ``broadcast_to(narrow) + x``, if x has the full shape.
+
+    If no operand has, the sum is computed on fewer elements and broadcast after.
+    """
     type_ = match.op.result.type
     if not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -50,13 +52,13 @@ def _unstretched(match: Match) -> Any:
             operands = list(match.operands)
             operands[place] = narrow
             found = match.op.opdef(*operands)
-            whole = found.type == type_
-            return found if whole else OPERATORS["broadcast_to"](found, shape=type_.shape)
+            is_full = found.type == type_
+            return found if is_full else OPERATORS["broadcast_to"](found, shape=type_.shape)
     return None
 
 
-def _stretched_after(match: Match) -> Any:
-    """What is done to a stretched array with numbers alone is done before it is stretched."""
+def _broadcast_after(match: Match) -> Any:
+    """``broadcast_to(-x)`` for ``-broadcast_to(x)``; likewise for products with numbers."""
     arrays = [operand for operand in match.operands if isinstance(operand, Value)]
     maker = match.made_by(arrays[0], "broadcast_to") if len(arrays) == 1 else None
     if maker is None:
@@ -66,8 +68,8 @@ def _stretched_after(match: Match) -> Any:
     return OPERATORS["broadcast_to"](match.op.opdef(*operands), *sizes, **maker.attrs)
 
 
-def _sum_of_stretched(match: Match) -> Any:
-    """In a derivative the sum of what is stretched is it, as often as it is there."""
+def _sum_of_broadcast(match: Match) -> Any:
+    """``x * n`` for the sum of ``broadcast_to(x)`` in a derivative: n terms for each element."""
     narrow = match.argument_of(match.operands[0], "broadcast_to")
     if narrow is ... or match.op.role == "primal":
         return None
@@ -75,8 +77,8 @@ def _sum_of_stretched(match: Match) -> Any:
     if not all(isinstance(each, ArrayType) and each.is_static for each in types):
         return None
     few, many, left = (each.shape for each in types)
-    if types[2].dtype not in EXACT_SUMS or 0 in many:  # a sum of nothing is 0, also of infinities
-        return None
+    if types[2].dtype not in EXACT_SUMS or 0 in many:
+        return None  # a sum of nothing is 0, also of infinities
     axes, first = match.op.attrs["axes"], len(many) - len(few)
     over = range(len(many)) if axes is None else axes
     if any(axis >= first and few[axis - first] != 1 for axis in over):
@@ -88,15 +90,15 @@ def _sum_of_stretched(match: Match) -> Any:
 
 
 def _without_leading_ones(match: Match) -> Any:
-    """Arithmetic puts ones before the shape of an operand by itself."""
+    """``x + y`` for ``reshape(x) + y``, if the reshape only adds leading ones."""
     for place, operand in enumerate(match.operands):
         maker, other = match.made_by(operand, "reshape"), match.operands[1 - place]
-        shape, rank = getattr(type_of(operand), "shape", None), getattr(type_of(other), "ndim", 0)
+        shape, other_type = getattr(type_of(operand), "shape", None), type_of(other)
         if maker is None or not shape or None in shape or shape[0] != 1:
             continue
-        if rank is None or rank < len(shape):
+        if not isinstance(other_type, ArrayType) or (other_type.ndim or 0) < len(shape):
             continue
-        if shape == type_of(other).shape:  # type: ignore[attr-defined]
+        if shape == other_type.shape:
             continue
         first = next((k for k, dim in enumerate(shape) if dim != 1), len(shape) - 1)
         if first:
@@ -106,8 +108,8 @@ def _without_leading_ones(match: Match) -> Any:
     return None
 
 
-def _moved(match: Match) -> Any:
-    """One number, stretched and moved about, is stretched to the shape it is moved to."""
+def _permuted(match: Match) -> Any:
+    """A broadcast of one number for a transpose or reshape of a broadcast of it."""
     maker, type_ = match.made_by(match.operands[0], "broadcast_to"), match.op.result.type
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -116,8 +118,8 @@ def _moved(match: Match) -> Any:
     return OPERATORS["broadcast_to"](maker.operands[0], shape=type_.shape)
 
 
-def _sum_of_moved(match: Match) -> Any:
-    """The sum of all elements, wherever they stand."""
+def _sum_of_permuted(match: Match) -> Any:
+    """The sum of all elements of x for that of a transpose or reshape of x."""
     axes, (x, *_) = match.op.attrs["axes"], match.operands
     rank = getattr(type_of(x), "ndim", None)
     if rank is None or match.op.attrs["keepdims"] or axes is not None and len(axes) != rank:
@@ -132,13 +134,16 @@ def _sum_of_moved(match: Match) -> Any:
     return match.op.opdef(maker.operands[0], **{**match.op.attrs, "axes": every})
 
 
-def _stretched_product(match: Match) -> Any:
-    """A column of one number, times a row: a cotangent of ones that meets the last layer."""
+def _broadcast_product(match: Match) -> Any:
+    """A broadcast product for the matrix product of a column of one number and a row.
+
+    It is a cotangent of ones that meets the last layer.
+    """
     type_ = match.op.result.type
     if not isinstance(type_, ArrayType) or type_.ndim != 2 or not type_.is_static:
         return None
     if match.op.role == "primal":
-        return None  # of -0.0 a product of matrices makes 0.0
+        return None  # a matrix product turns -0.0 into 0.0
     for factor, line in (match.operands, match.operands[::-1]):
         shape, value = getattr(type_of(factor), "shape", None), match.fill_value(factor)
         ranks = [getattr(type_of(each), "ndim", None) for each in (factor, line)]
@@ -153,19 +158,19 @@ def _stretched_product(match: Match) -> Any:
 
 
 BROADCASTING = (
-    Rule("one number transposed", "transpose", _moved),
-    *(Rule(f"one number, {name}", name, _moved) for name in ("expand_dims", "squeeze")),
-    Rule("one number reshaped", "reshape", _moved),
-    *(Rule(f"{name} of what was moved", name, _sum_of_moved) for name in ("sum", "mean")),
-    Rule("column of one number times a row", "matmul", _stretched_product),
-    *(Rule(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
+    Rule("one number transposed", "transpose", _permuted),
+    *(Rule(f"one number, {name}", name, _permuted) for name in ("expand_dims", "squeeze")),
+    Rule("one number reshaped", "reshape", _permuted),
+    *(Rule(f"{name} of what was moved", name, _sum_of_permuted) for name in ("sum", "mean")),
+    Rule("column of one number times a row", "matmul", _broadcast_product),
+    *(Rule(f"stretched after {name}", name, _broadcast_after) for name in ("neg", "mul", "div")),
     *(
-        Rule(f"stretched in {name}", name, _unstretched)
+        Rule(f"stretched in {name}", name, _without_broadcast)
         for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
     ),
     *(
         Rule(f"upright in {name}", name, _without_leading_ones)
         for name in ("add", "sub", "mul", "div")
     ),
-    Rule("sum of stretched", "sum", _sum_of_stretched),
+    Rule("sum of stretched", "sum", _sum_of_broadcast),
 )

@@ -1,5 +1,4 @@
-"""Rows for arrays of one number that are moved, stretched or converted: ``simplify_algebra``
-applies them.
+"""Rules for arrays filled with one number that are reshaped, broadcast or converted.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -30,8 +29,8 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def _moved_full(match: Match) -> Any:
-    """An array of one number, moved about, is an array of that number."""
+def _reshaped_full(match: Match) -> Any:
+    """``full`` of the final shape for a reshape, transpose or broadcast of ``full``."""
     maker, type_ = match.made_by(match.operands[0], "full"), match.op.result.type
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -39,7 +38,10 @@ def _moved_full(match: Match) -> Any:
 
 
 def _zeros_of_list(match: Match) -> Any:
-    """Where the items are known it needs no loop, and a loop may fill an array in its place."""
+    """A list of zeros for ``list_zeros`` of a known list.
+
+    It needs no loop, and a loop may fill an array in its place.
+    """
     maker = match.made_by(match.operands[0], "make_list")
     types: list[Any] = [type_of(item) for item in maker.operands] if maker else []
     if not types or not all(isinstance(each, ArrayType) and each.is_static for each in types):
@@ -49,14 +51,14 @@ def _zeros_of_list(match: Match) -> Any:
 
 
 def _cast_full(match: Match) -> Any:
-    return _moved_full(match) if match.fill_value(match.operands[0]) in (0, 1) else None
+    return _reshaped_full(match) if match.fill_value(match.operands[0]) in (0, 1) else None
 
 
 CONSTANT_ARRAYS = (
     Rule("cast of full", "cast", _cast_full),
-    Rule("reshape of full", "reshape", _moved_full),
-    Rule("stretched full", "broadcast_to", _moved_full),
-    Rule("transposed full", "transpose", _moved_full),
+    Rule("reshape of full", "reshape", _reshaped_full),
+    Rule("stretched full", "broadcast_to", _reshaped_full),
+    Rule("transposed full", "transpose", _reshaped_full),
     Rule("zeros of a list", "list_zeros", _zeros_of_list),
-    Rule("expanded full", "expand_dims", _moved_full),
+    Rule("expanded full", "expand_dims", _reshaped_full),
 )

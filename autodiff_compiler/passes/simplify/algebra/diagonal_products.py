@@ -1,9 +1,9 @@
-"""Rows for products with diagonal matrices: ``simplify_algebra`` applies them.
+"""Rules for products with diagonal matrices.
 
 A Jacobian starts from all directions at once, an identity matrix. A product with it is the other
-factor; what multiplies its columns leaves it diagonal, and a product with that scales rows or
-columns. That counts as exact: beside the diagonal stand zeros that the compiler made, which only
-say that nothing flows there. The user's own ``eye`` is another record, and an array like others.
+factor. A product with its columns leaves it diagonal, and a matrix product with that scales rows or
+columns. This counts as exact: the zeros beside the diagonal are the compiler's, and only say that
+no gradient flows there. The user's own ``eye`` is another operator, and an array like others.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -37,7 +37,7 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _diagonal(match: Match, operand: AnyOperand) -> Any:
-    """The diagonal of what is zero beside it, a vector or a number; None if it is not."""
+    """Returns the diagonal of a diagonal matrix, a vector or a number, or None for another one."""
     if match.made_by(operand, "basis"):
         return 1.0
     maker = match.made_by(operand, "mul")

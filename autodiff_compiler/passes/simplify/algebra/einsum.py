@@ -1,9 +1,9 @@
-"""Rows for Einstein sums: ``simplify_algebra`` applies them.
+"""Rules that rewrite an einsum as matrix products, in a cheap contraction order.
 
-``np.einsum`` looks for the products in its equation at every call, and adds up in plain loops where
-an axis is in all terms. Written as products of matrices, two operands at a time in the order that
-is cheapest, the same terms are summed by BLAS; and as this is so before anything is differentiated,
-backward reads the products that forward made. Transposes are views, which BLAS takes as they are.
+``np.einsum`` searches its equation for products at every call, and adds up in plain loops where an
+axis is in all terms. As products of matrices, two operands at a time in the cheapest order, BLAS
+adds up the same terms. The rules run before differentiation, so that backward reads the products
+that forward made. Transposes are views, which BLAS accepts.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -46,12 +46,16 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _products(match: Match) -> Any:
-    """An Einstein sum of known sizes and of what BLAS multiplies, two operands at a time."""
+    """Products of two operands at a time for an einsum of known sizes and of dtypes of BLAS."""
     operands, result = list(match.operands), match.op.result.type
-    types = [type_of(operand) for operand in operands]
-    if not all(isinstance(t, ArrayType) and t.is_static and t.dtype in BLAS for t in types):
+    types = [type_ for type_ in map(type_of, operands) if isinstance(type_, ArrayType)]
+    if len(types) < len(operands) or not isinstance(result, ArrayType):
         return None
-    if {t.dtype for t in types} != {result.dtype} or any(0 in t.shape for t in types):  # type: ignore[attr-defined]
+    if not all(type_.is_static and type_.dtype in BLAS for type_ in types):
+        return None
+    if {type_.dtype for type_ in types} != {result.dtype}:
+        return None
+    if any(0 in type_.static_shape for type_ in types):
         return None
     terms, out = split_equation(match.op.attrs["equation"])
     factors = [*zip(operands, terms)]
@@ -62,15 +66,18 @@ def _products(match: Match) -> Any:
         factors.append(_product(left, right, wanted, out))
     ((x, term),) = factors
     x, term = _summed(x, term, out)
-    return _turned(x, term, out)
+    return _transposed(x, term, out)
 
 
+#: An operand with the letters of its axes.
 Named = tuple[Any, str]
 
 
 def _cheapest(factors: Sequence[Named], out: str) -> tuple[int, int]:
-    """The two factors whose product takes the fewest multiplications; of such pairs one whose
-    product is no larger than they are, and of those the first."""
+    """Returns the two factors whose product takes the fewest multiplications.
+
+    Of several pairs it is the first whose product is no larger than its factors.
+    """
     sizes = {c: size for x, term in factors for c, size in zip(term, x.type.shape)}
 
     def size(letters: Iterable[str]) -> int:
@@ -86,8 +93,7 @@ def _cheapest(factors: Sequence[Named], out: str) -> tuple[int, int]:
 
 
 def _product(left: Named, right: Named, wanted: Iterable[str], out: str) -> Named:
-    """The product of two operands, summed over the letters that are not ``wanted``, and the letters
-    of its axes."""
+    """Returns the product of two operands, summed over the letters that are not ``wanted``."""
     (a, s), (b, t) = left, right
     a, s = _summed(a, s, {*wanted, *t})
     b, t = _summed(b, t, {*wanted, *s})
@@ -96,9 +102,9 @@ def _product(left: Named, right: Named, wanted: Iterable[str], out: str) -> Name
     rows, columns = [c for c in s if c not in t], [c for c in t if c not in s]
     if not inner or not rows and not columns:
         letters = [*dict.fromkeys(c for c in out + s + t if c in s + t)]
-        a, b = (_stretched(x, term, letters) for x, term in ((a, s), (b, t)))
+        a, b = (_aligned(x, term, letters) for x, term in ((a, s), (b, t)))
         return _summed(a * b, "".join(letters), wanted)
-    if not rows or "".join((*batch, *columns, *rows)) == out:  # then it need not be turned
+    if not rows or "".join((*batch, *columns, *rows)) == out:  # no transpose after it
         a, s, b, t, rows, columns = b, t, a, s, columns, rows
     sizes = {c: size for x, term in ((a, s), (b, t)) for c, size in zip(term, x.type.shape)}
     a = _matrices(a, s, batch, rows, inner)
@@ -111,14 +117,14 @@ def _product(left: Named, right: Named, wanted: Iterable[str], out: str) -> Name
 
 
 def _summed(x: Any, term: str, wanted: Iterable[str]) -> Named:
-    """``x`` without the axes whose letters nobody wants."""
+    """Returns the sum of ``x`` over the letters that are not wanted."""
     gone = tuple(axis for axis, letter in enumerate(term) if letter not in wanted)
     x = sum_(x, axes=gone, keepdims=False) if gone else x
     return x, "".join(letter for letter in term if letter in wanted)
 
 
-def _turned(x: Any, term: str, letters: Sequence[str]) -> Any:
-    """``x`` with its axes in this order."""
+def _transposed(x: Any, term: str, letters: Sequence[str]) -> Any:
+    """Returns ``x`` with its axes in the order of ``letters``."""
     perm = tuple(term.index(letter) for letter in letters)
     if perm == tuple(range(len(perm))):
         return x
@@ -128,20 +134,24 @@ def _turned(x: Any, term: str, letters: Sequence[str]) -> Any:
     return transpose(x, perm=perm)
 
 
-def _stretched(x: Any, term: str, letters: Sequence[str]) -> Any:
-    """``x`` with its axes in this order, and axes of one where it has none."""
-    x = _turned(x, term, [letter for letter in letters if letter in term])
+def _aligned(x: Any, term: str, letters: Sequence[str]) -> Any:
+    """Returns ``x`` with an axis for each of ``letters``, of size one if it has none."""
+    x = _transposed(x, term, [letter for letter in letters if letter in term])
     first = next((place for place, letter in enumerate(letters) if letter in term), 0)
     missing = tuple(k for k, c in enumerate(letters) if c not in term and k > first)
-    missing = tuple(k - first for k in missing)  # arithmetic puts ones before a shape by itself
+    # Arithmetic puts leading ones before a shape by itself.
+    missing = tuple(k - first for k in missing)
     return expand_dims(x, axes=missing) if missing else x
 
 
 def _matrices(
     x: Any, term: str, batch: Sequence[str], rows: Sequence[str], columns: Sequence[str]
 ) -> Value:
-    """``x`` as matrices, the letters of each side one axis; without a batch a vector is one."""
-    x = _turned(x, term, [*batch, *rows, *columns])
+    """Returns ``x`` as matrices with the letters of each side on one axis.
+
+    Without a batch a vector stays a vector.
+    """
+    x = _transposed(x, term, [*batch, *rows, *columns])
     sizes = x.type.shape
     few, many = len(batch), len(batch) + len(rows)
     sides = [math.prod(sizes[few:many]), math.prod(sizes[many:])]

@@ -1,7 +1,7 @@
-"""Rows for what is picked from arrays and put into them: ``simplify_algebra`` applies them.
+"""Gather and scatter rules.
 
-A sum with an array that is zero but for some places is an addition at these places. Of arithmetic
-of which a few places are read, no more than these is computed.
+A sum with an array that is zero but for some places becomes an addition at these places. If a
+gather reads few elements of an arithmetic result, only these are computed.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -31,7 +31,7 @@ from functools import partial
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.nodes import Value, array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators.core.index_patterns import (
@@ -48,12 +48,11 @@ from autodiff_compiler.passes.core.patterns import Match, Rule, may_move_sign
 
 
 def _added_at(name: str, match: Match) -> Any:
-    """What is added to zeros with a part set (``scatter``), or with zeros around it (``pad``), is
-    added to that part."""
+    """``add_at(x, v)`` for ``x + scatter(v)``, and for ``x + pad(v)``."""
     left, right = match.operands
     for acc, part in ((left, right), (right, left)):
         maker = match.made_by(part, name)
-        if maker is None or not _as_large(match, acc, part) or match.uses.get(part, 0) != 1:
+        if maker is None or not _same_shape(match, acc, part) or match.uses.get(part, 0) != 1:
             continue
         attrs, (v, *rest) = maker.attrs, maker.operands
         if name == "pad":
@@ -67,8 +66,10 @@ def _added_at(name: str, match: Match) -> Any:
 
 
 def _added_to_zeros(match: Match) -> Any:
-    """What places that may be named twice add to zeros is a scatter, which is known to be new and
-    in the order of its rows."""
+    """``scatter(v)`` for ``add_at(zeros, v)`` at places that may repeat.
+
+    The result of a scatter is known to be a new array in row-major order.
+    """
     acc, v, *rest = match.operands
     index, type_ = match.op.attrs["index"], match.op.result.type
     value = match.fill_value(acc)
@@ -85,9 +86,11 @@ def _added_to_zeros(match: Match) -> Any:
     return OPERATORS["scatter"](v, *rest, index=index, shape=type_.shape)
 
 
-def _as_large(match: Match, acc: Any, part: Any) -> bool:
-    """Whether ``part`` is as large as ``acc``, so that no place of it is many of ``acc``. Where
-    sizes are not known, cotangents that meet are: those of one value."""
+def _same_shape(match: Match, acc: Any, part: Any) -> bool:
+    """True if ``part`` has the shape of ``acc``, so that neither is broadcast.
+
+    If sizes are unknown, two cotangents that are added have one shape: they belong to one value.
+    """
     sizes = getattr(type_of(part), "shape", None)
     if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
         return False
@@ -95,11 +98,11 @@ def _as_large(match: Match, acc: Any, part: Any) -> bool:
 
 
 def _added_along(match: Match) -> Any:
-    """What is added to zeros with a few places set is added to those places."""
+    """``add_along(x, v, i)`` for ``x + put_along(v, i)``."""
     left, right = match.operands
     for acc, placed in ((left, right), (right, left)):
         maker = match.made_by(placed, "put_along")
-        if maker is not None and _as_large(match, acc, placed) and match.uses.get(placed, 0) == 1:
+        if maker is not None and _same_shape(match, acc, placed) and match.uses.get(placed, 0) == 1:
             v, i, *_ = maker.operands
             axis = maker.attrs["axis"]
             if acc.type == match.op.result.type and points_once(acc.type, type_of(i), axis):
@@ -107,16 +110,16 @@ def _added_along(match: Match) -> Any:
     return None
 
 
-def _taken_first(match: Match) -> Any:
-    """Of arithmetic of which a few places are read, no more than these is computed."""
+def _gathered_first(match: Match) -> Any:
+    """``f(take_along(x, i))`` for ``take_along(f(x), i)`` of an elementwise f."""
     (x, i), axis = match.operands, match.op.attrs["axis"]
     maker = match.makers.get(x)
     if maker is None or maker.opdef.kind != "elementwise" or not isinstance(i, Value):
         return None
     if not points_once(x.type, i.type, axis):
         return None
-    assert isinstance(i.type, ArrayType) and i.type.shape is not None
-    few = math.prod(i.type.shape) * costs().gathered_ratio <= math.prod(x.type.shape)  # type: ignore[arg-type]
+    assert isinstance(i.type, ArrayType)
+    few = i.type.element_count * costs().gathered_ratio <= math.prod(x.type.shape)
     if match.uses.get(x) != 1 and not few:
         return None
     one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
@@ -132,7 +135,7 @@ def _taken_first(match: Match) -> Any:
 
 
 def _sum_of_put(match: Match) -> Any:
-    """What was put along an axis among zeros has the same sum as before."""
+    """``sum(v)`` for ``sum(put_along(v, i))`` along the axis of the put."""
     maker, axes = match.made_by(match.operands[0], "put_along"), match.op.attrs["axes"]
     rank = getattr(match.op.operands[0], "ndim", None)
     if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
@@ -140,28 +143,28 @@ def _sum_of_put(match: Match) -> Any:
     return match.op.opdef(maker.operands[0], **match.op.attrs)
 
 
-def _picked_along(match: Match) -> Any:
-    """``x[np.arange(n), i]`` takes one place of each row: none is named twice."""
-    found = _one_of_each(match, match.operands[0], match.operands[1:])
+def _gathered_along(match: Match) -> Any:
+    """``take_along`` for ``x[np.arange(n), i]``, which reads one place of each row."""
+    found = _place_of_each_row(match, match.operands[0], match.operands[1:])
     if found is None:
         return None
     i, axis = found
     taken = OPERATORS["take_along"](match.operands[0], i, axis=axis)
-    return OPERATORS["reshape"](taken, shape=match.op.result.type.shape)  # type: ignore[attr-defined]
+    return OPERATORS["reshape"](taken, shape=array_type(match.op.result).shape)
 
 
 def _added_to_each(match: Match) -> Any:
-    """``acc[np.arange(n), i] += v`` adds to one place of each row."""
+    """``add_along`` for ``acc[np.arange(n), i] += v``, which adds to one place of each row."""
     acc, v, *rest = match.operands
-    found = _one_of_each(match, acc, rest)
-    if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore[attr-defined]
+    found = _place_of_each_row(match, acc, rest)
+    if found is None or getattr(type_of(v), "shape", None) != array_type(rest[0]).shape:
         return None
     i, axis = found
     return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
 
 
-def _raised(match: Match) -> Any:
-    """``x[i] = x[i] + v`` as ``x[i] += v``, whose cotangent of x is the cotangent itself."""
+def _incremented(match: Match) -> Any:
+    """``x[i] += v`` for ``x[i] = x[i] + v``: its cotangent of x is the cotangent itself."""
     x, value, *rest = match.operands
     maker = match.made_by(value, "add") or match.made_by(value, "sub")
     v: Any
@@ -181,8 +184,8 @@ def _raised(match: Match) -> Any:
     return None
 
 
-def _written_in_row(match: Match) -> Any:
-    """``row = m[i]; row[j] = v; m[i] = row`` as ``m[i, j] = v``; so for what adds to an item."""
+def _stored_in_row(match: Match) -> Any:
+    """``m[i, j] = v`` for ``row = m[i]; row[j] = v; m[i] = row``; likewise for ``+=``."""
     m, value, *rest = match.operands
     inner = match.made_by(value, "set_item") or match.made_by(value, "raise_at")
     if inner is None or match.uses.get(value) != 1:
@@ -191,20 +194,20 @@ def _written_in_row(match: Match) -> Any:
     taken, index = match.made_by(row, "index"), match.op.attrs["index"]
     if taken is None or taken.operands != (m, *rest) or taken.attrs["index"] != index:
         return None
-    whole = _of_row(index, rest, inner.attrs["index"], more)
+    whole = _combined_index(index, rest, inner.attrs["index"], more)
     if whole is None or type_of(value) != type_of(row):
         return None
     return OPERATORS[inner.name](m, v, *rest, *more, index=whole)
 
 
 def _read_in_row(match: Match) -> Any:
-    """``m[i][j]`` as ``m[i, j]``."""
+    """``m[i, j]`` for ``m[i][j]``."""
     row, *more = match.operands
     taken = match.made_by(row, "index")
     if taken is None or match.uses.get(row) != 1 or type_of(match.op.result) != _number_in(row):
         return None
     m, *rest = taken.operands
-    whole = _of_row(taken.attrs["index"], rest, match.op.attrs["index"], more)
+    whole = _combined_index(taken.attrs["index"], rest, match.op.attrs["index"], more)
     return None if whole is None else OPERATORS["index"](m, *rest, *more, index=whole)
 
 
@@ -212,8 +215,13 @@ def _number_in(array: Any) -> ArrayType:
     return ArrayType(array.type.dtype, ())
 
 
-def _of_row(index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]) -> Index | None:
-    """The index of an array that is ``inner`` of its part at ``index``, which are to be numbers."""
+def _combined_index(
+    index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]
+) -> Index | None:
+    """Returns the index of an array that selects ``inner`` of its part at ``index``.
+
+    Returns None unless ``index`` has numbers only.
+    """
     if any(type_of(each) != INT for each in (*rest, *more)):
         return None
     if not all(type(item) is int or is_op(item) for item in index):
@@ -223,9 +231,11 @@ def _of_row(index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]
     return (*index, *shifted(inner, len(rest)))
 
 
-def _one_of_each(match: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
-    """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
-    through all of the other one."""
+def _place_of_each_row(match: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
+    """Returns the places along one axis of a matrix, with the axis.
+
+    Returns None unless the index of the match counts through all of the other axis.
+    """
     shape = getattr(type_of(x), "shape", None)
     if match.op.attrs["index"] != (("op", 0), ("op", 1)) or not shape or len(shape) != 2:
         return None
@@ -241,15 +251,15 @@ def _one_of_each(match: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int]
 
 
 GATHER_SCATTER = (
-    Rule("picked of each row", "index", _picked_along),
+    Rule("picked of each row", "index", _gathered_along),
     Rule("added to each row", "add_at", _added_to_each),
-    Rule("raised", "set_item", _raised),
-    Rule("written in a row", "set_item", _written_in_row),
+    Rule("raised", "set_item", _incremented),
+    Rule("written in a row", "set_item", _stored_in_row),
     Rule("read in a row", "index", _read_in_row),
     Rule("added to zeros", "add_at", _added_to_zeros),
     Rule("x + scattered", "add", partial(_added_at, "scatter")),
     Rule("x + padded", "add", partial(_added_at, "pad")),
     Rule("x + put along", "add", _added_along),
-    Rule("taken of arithmetic", "take_along", _taken_first),
+    Rule("taken of arithmetic", "take_along", _gathered_first),
     Rule("sum of put", "sum", _sum_of_put),
 )

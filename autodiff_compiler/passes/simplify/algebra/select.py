@@ -1,9 +1,8 @@
-"""Rows for choices in a derivative: ``simplify_algebra`` applies them.
+"""Rules for select (``where``) in a derivative.
 
-Each branch of a choice gets its part of a cotangent, with zeros for the rest, and both are added
-where they meet: that is one choice again. What multiplies a choice between single numbers
-multiplies these. Nothing is lost but the sign of a zero that is added to another one; the user's
-own text is computed as it is written.
+Each branch of a choice gets its part of a cotangent, with zeros for the rest. Their sum is one
+choice again. A factor of a choice between single numbers moves into the choice. Only the sign of a
+zero that is added to another one may change. The user's own operations are not changed.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -35,49 +34,50 @@ import math
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, is_real_literal, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType, is_floating
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _is_single(operand: AnyOperand) -> bool:
-    """Whether it is one number, or an array of one that is no part of others."""
+    """True if ``operand`` is a number, or an array without axes."""
     type_ = type_of(operand)
     return not isinstance(type_, ArrayType) or type_.shape == ()
 
 
-def _is_number(operand: AnyOperand) -> bool:
-    """Whether it is a number of the text that is finite and not 0: what times it is 0 was 0."""
-    plain = type(operand) in (int, float)
-    return plain and math.isfinite(operand) and operand != 0  # type: ignore[arg-type]
+def _is_factor(operand: AnyOperand) -> bool:
+    """True if ``operand`` is a finite literal and not 0: only 0 times it is 0."""
+    return is_real_literal(operand) and math.isfinite(operand) and operand != 0
 
 
 def _is_zero(operand: AnyOperand) -> bool:
-    return type(operand) in (int, float) and operand == 0
+    return is_real_literal(operand) and operand == 0
 
 
 def _choice(match: Match, operand: AnyOperand) -> Op | None:
-    """The choice between floats that made ``operand``, if nothing else reads it."""
+    """Returns the choice between floats that made ``operand``, if nothing else reads it."""
     op = match.made_by(operand, "where")
-    alone = op is not None and match.uses.get(operand) == 1 and is_floating(op.result.type)
-    return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore[union-attr]
+    if op is None or match.uses.get(operand) != 1 or not is_floating(op.result.type):
+        return None
+    return op if getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None
 
 
 def _parts(match: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, Any] | None:
-    """``c``, and what ``operand`` is where it is true and where not: in one of them it is 0."""
+    """Returns the condition and both branches of ``operand``, one of which is 0, or None."""
     if not isinstance(operand, Value) or match.uses.get(operand) != 1:
         return None
     if depth >= costs().choice_search_levels:
         return None
     if (op := _choice(match, operand)) is not None:
-        return op.operands if sum(map(_is_zero, op.operands[1:])) == 1 else None  # type: ignore[return-value]
+        condition, then, orelse = op.operands
+        return (condition, then, orelse) if _is_zero(then) != _is_zero(orelse) else None
     if (op := match.made_by(operand, "neg")) is not None:
         found = _parts(match, op.operands[0], depth + 1)
         return found and _negative(found)
     if (op := match.made_by(operand, "mul")) is not None:
         for inner, factor in (op.operands, op.operands[::-1]):
-            found = _parts(match, inner, depth + 1) if _is_number(factor) else None
+            found = _parts(match, inner, depth + 1) if _is_factor(factor) else None
             if found is not None:
                 c, *branches = found
                 return (c, *[x * factor if isinstance(x, Value) else x for x in branches])
@@ -85,7 +85,7 @@ def _parts(match: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any,
 
 
 def _joined(match: Match) -> Any:
-    """``where(c, a, 0) + where(c, 0, b)`` as ``where(c, a, b)``, each times numbers or not."""
+    """``where(c, a, b)`` for ``where(c, a, 0) + where(c, 0, b)``, perhaps times numbers."""
     type_ = match.op.result.type
     if match.op.role == "primal" or any(type_of(operand) != type_ for operand in match.operands):
         return None
@@ -106,7 +106,7 @@ def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
 
 
 def _within(match: Match) -> Any:
-    """What multiplies a choice between single numbers, or its sign, in the choice."""
+    """``where(c, k * a, k * b)`` for ``k * where(c, a, b)`` of single numbers."""
     if match.op.role == "primal":
         return None
     for operand in match.operands:
@@ -115,14 +115,14 @@ def _within(match: Match) -> Any:
             continue
         c, *branches = op.operands
         others = [each for each in match.operands if each is not operand]
-        if all(map(_is_single, branches)) and all(map(_is_number, others)):
+        if all(map(_is_single, branches)) and all(map(_is_factor, others)):
             return OPERATORS["where"](c, *[_times(branch, others) for branch in branches])
     return None
 
 
 def _times(branch: Any, factors: list[Any]) -> Any:
     if _is_zero(branch):
-        return branch  # and no -0.0, which is no mask
+        return branch  # not -0.0, which is no mask
     return branch * factors[0] if factors else -branch
 
 

@@ -1,9 +1,8 @@
-"""Algebra: a table of named rows, each a pattern and what stands for it.
+"""Algebraic simplification: a table of rewrite rules, applied up to a fixed point.
 
-A row applies where its function returns a replacement of the very same type. Rows that may alter
-NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off by default; adding an
-array of zeros that the compiler made counts as exact, as it only ever says "nothing flows here",
-and so does a sum that takes its terms in another order.
+Rules that may change NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off
+by default. Two changes count as exact: adding an array of zeros that the compiler made, as it only
+says that no gradient flows there, and a sum that takes its terms in another order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -28,12 +27,11 @@ func @f(%x: f32[2]) -> (f32[2]) {
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.core.patterns import Match, Rewrite, Rule, RuleSet
@@ -57,14 +55,16 @@ def _is(operand: AnyOperand, number: float) -> bool:
 
 
 def _other(match: Match, matches: Callable[[AnyOperand], bool]) -> Any:
-    """Of two operands the one beside that which ``matches``."""
+    """Returns the operand beside the one that ``matches``, or None."""
     left, right = match.operands
     return left if matches(right) else right if matches(left) else None
 
 
 def _beside_filled(match: Match, number: int) -> Any:
-    """The operand beside an array of one number, where that array cannot stretch it: equal types
-    say so only where every dimension is known."""
+    """Returns the operand beside an array filled with ``number`` that cannot broadcast it.
+
+    Equal types say so only if every dimension is known.
+    """
     other = _other(match, lambda operand: match.fill_value(operand) == number)
     type_ = match.op.result.type
     if isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape:
@@ -75,7 +75,7 @@ def _beside_filled(match: Match, number: int) -> Any:
 
 
 def _one_times(match: Match) -> Any:
-    """``(1 * x) * y`` as ``x * y``, where the one only made a number ``x`` an array."""
+    """``x * y`` for ``(1 * x) * y``, where the 1 only turned a number ``x`` into an array."""
     for inner, other in (match.operands, match.operands[::-1]):
         maker = match.made_by(inner, "mul")
         for one, x in (maker.operands, maker.operands[::-1]) if maker else ():
@@ -85,7 +85,7 @@ def _one_times(match: Match) -> Any:
 
 
 def _ones_times_mask(match: Match) -> Any:
-    """A mask in the dtype of the ones that it is multiplied with."""
+    """A cast of the mask for the product of ones and a mask."""
     mask, type_ = (
         _other(match, lambda operand: match.fill_value(operand) == 1),
         match.op.result.type,
@@ -108,8 +108,11 @@ def _ones_times_number(match: Match) -> Any:
 
 
 def _with_number(match: Match) -> Any:
-    """The number in the place of an array of it of the dtype of the result: in a narrower one it
-    holds another number. What that array stretched in a derivative is stretched after."""
+    """The number for an array filled with it that has the dtype of the result.
+
+    In a narrower dtype the array holds another number. If that array broadcast the other operand
+    in a derivative, the result is broadcast.
+    """
     type_ = match.op.result.type
     if not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -118,12 +121,12 @@ def _with_number(match: Match) -> Any:
         value = match.fill_value(filled)
         if type(value) not in (int, float) or not isinstance(have, ArrayType):
             continue
-        if not have.dtype == type_of(filled).dtype == type_.dtype:  # type: ignore[attr-defined]
+        if not have.dtype == array_type(filled).dtype == type_.dtype:
             continue
         if have == type_ or match.op.role != "primal" and have.is_static:
             found = match.op.opdef(*((x, value), (value, x))[place])
-            stretch = OPERATORS["broadcast_to"]
-            return found if have == type_ else stretch(found, shape=type_.shape)
+            broadcast_to = OPERATORS["broadcast_to"]
+            return found if have == type_ else broadcast_to(found, shape=type_.shape)
     return None
 
 
@@ -158,7 +161,7 @@ def _twice(name: str) -> Rewrite:
 
 
 def _unchanged(match: Match) -> Any:
-    """The operand, where its type says that nothing is done to it."""
+    """Returns the operand if its type is known, which is that of the result."""
     type_ = type_of(match.operands[0])
     known = isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape
     return match.operands[0] if known else None
@@ -186,7 +189,7 @@ def _swap_of_transpose(match: Match) -> Any:
 
 
 def _transposed_product(match: Match) -> Any:
-    """``(a.T @ b).T`` is ``b.T @ a``, in row-major order, where nothing else reads the product."""
+    """``b.T @ a`` in row-major order for ``(a.T @ b).T``, if nothing else reads the product."""
     product = match.made_by(match.operands[0], "matmul")
     turned = match.op.attrs.get("perm", (1, 0))
     if product is None or tuple(turned) != (1, 0) or match.uses.get(product.result) != 1:
@@ -201,8 +204,8 @@ def _transposed_product(match: Match) -> Any:
     return OPERATORS["matmul"](*sides)
 
 
-def _side_by_side(match: Match) -> Any:
-    """Windows that neither overlap nor leave anything out are axes that are parted."""
+def _disjoint_windows(match: Match) -> Any:
+    """A reshape for windows that neither overlap nor leave out elements."""
     x, attrs = match.operands[0], match.op.attrs
     size, stride, dilation = attrs["size"], attrs["stride"], attrs["dilation"]
     shape, space = getattr(type_of(x), "shape", None), len(size)
@@ -213,15 +216,15 @@ def _side_by_side(match: Match) -> Any:
     lead, dims = shape[:-space], shape[-space:]
     if any(dim % count for dim, count in zip(dims, size)):
         return None
-    parted = [part for dim, count in zip(dims, size) for part in (dim // count, count)]
+    split_axes = [part for dim, count in zip(dims, size) for part in (dim // count, count)]
     first = len(lead)
-    whole = OPERATORS["reshape"](x, shape=(*lead, *parted))
+    whole = OPERATORS["reshape"](x, shape=(*lead, *split_axes))
     evens, odds = (range(first + odd, first + 2 * space, 2) for odd in (0, 1))
     return OPERATORS["transpose"](whole, perm=(*range(first), *evens, *odds))
 
 
-def _only_stretched(match: Match) -> Any:
-    """A repetition along axes of one, which is a view."""
+def _only_broadcast(match: Match) -> Any:
+    """A broadcast, which is a view, for a repetition along axes of size one."""
     x = match.operands[0]
     sizes = getattr(type_of(x), "shape", None)
     shape = getattr(match.op.result.type, "shape", None)
@@ -245,7 +248,7 @@ def _sum_of_full(match: Match) -> Any:
         return None
     if not (have.is_static and type_.is_static and is_floating(have)):
         return None
-    count = math.prod(have.shape) // max(math.prod(type_.shape), 1)  # type: ignore[arg-type]
+    count = have.element_count // max(type_.element_count, 1)
     total = value * count
     if value not in (0, 1, -1) or abs(total) > EXACT.get(str(type_.dtype), 0):
         return None
@@ -253,20 +256,20 @@ def _sum_of_full(match: Match) -> Any:
 
 
 def _sum_over_ones(match: Match) -> Any:
-    """The operand, where only axes of length one are summed over and kept."""
+    """The operand for a sum that keeps its axes and sums over axes of size one only."""
     return _unchanged(match) if match.op.attrs["keepdims"] else None
 
 
 def _sum_of_negative(match: Match) -> Any:
-    """Fewer elements change their sign after the sum; it goes through products without a trace."""
+    """``-sum(x)`` for ``sum(-x)``, also with the sign in a factor of x: fewer elements."""
     if not is_floating(match.op.result.type):
-        return None  # a sum may be of another dtype
+        return None  # the sum of integers may have another dtype
     positive = _without_sign(match, match.operands[0])
     return None if positive is None else -match.op.opdef(positive, **match.op.attrs)
 
 
 def _without_sign(match: Match, x: AnyOperand) -> Any:
-    """``y`` where x is ``-y``, or else None."""
+    """Returns y if x is ``-y``, perhaps with the sign in a factor, else None."""
     if match.argument_of(x, "neg") is not ...:
         return match.argument_of(x, "neg")
     maker = match.made_by(x, "mul") or match.made_by(x, "div")
@@ -326,8 +329,8 @@ RULES = (
     Rule("cast to its own dtype", "cast", lambda match: match.operands[0]),
     Rule("reshape to its own shape", "reshape", _unchanged),
     Rule("reshape of reshape", "reshape", _reshape_of_reshape),
-    Rule("windows side by side", "windows", _side_by_side),
-    Rule("axes of one repeated", "tile", _only_stretched),
+    Rule("windows side by side", "windows", _disjoint_windows),
+    Rule("axes of one repeated", "tile", _only_broadcast),
     Rule("stretched to its own shape", "broadcast_to", _unchanged),
     Rule("transposed by the identity", "transpose", _identity_permutation),
     Rule("transpose of transpose", "transpose", _transpose_of_transpose),
@@ -350,16 +353,16 @@ RULES = (
     *BROADCASTING,
 )
 
-_FAST, _EXACT = RuleSet(RULES), RuleSet(row for row in RULES if not row.fast_only)
+_FAST, _EXACT = RuleSet(RULES), RuleSet(rule for rule in RULES if not rule.fast_only)
 
 
 def simplify_algebra(
     function: Function, fast: bool = False, hits: MutableMapping[str, int] | None = None
 ) -> Function:
-    """Applies the rows until none applies; counts in ``hits`` how often each did."""
+    """Simplifies ``function`` by the rules; counts in ``hits`` how often each applied."""
 
-    def hit(row: Rule, op: Op) -> None:
+    def on_hit(rule: Rule, op: Op) -> None:
         if hits is not None:
-            hits[row.name] = hits.get(row.name, 0) + 1
+            hits[rule.name] = hits.get(rule.name, 0) + 1
 
-    return (_FAST if fast else _EXACT).rewrite(function, hit)
+    return (_FAST if fast else _EXACT).rewrite(function, on_hit)

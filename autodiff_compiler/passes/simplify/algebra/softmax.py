@@ -1,8 +1,8 @@
-"""Rows for a softmax whose writer has seen to overflow: ``simplify_algebra`` applies them.
+"""Idiom recognition: a softmax whose source subtracts the maximum of each row.
 
-A softmax takes the largest of each row away by itself, and does not see what was taken away from
-all of a row before. As one operator it has the short derivative: nothing flows through the largest.
-The bits are the same.
+The operator subtracts the maximum by itself, and its result does not depend on a number subtracted
+from a whole row. As one operator it has the short derivative: no gradient flows through the
+maximum. The bits of the result are the same.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -30,33 +30,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, array_type
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def less_largest(match: Match, operand: AnyOperand) -> Op | None:
-    """The ``max`` of x where ``operand`` is x less that."""
+def subtracted_max(match: Match, operand: AnyOperand) -> Op | None:
+    """Returns the ``max`` of x if ``operand`` is ``x - max(x)``, else None."""
     shifted = match.made_by(operand, "sub")
     largest = None if shifted is None else match.made_by(shifted.operands[1], "max")
-    same = largest is not None and largest.operands[0] is shifted.operands[0]  # type: ignore[union-attr]
-    return largest if same else None
+    if shifted is None or largest is None or largest.operands[0] is not shifted.operands[0]:
+        return None
+    return largest
 
 
 def _axis(op: Op) -> int | None:
-    """The one axis that ``op`` reduces and keeps."""
+    """Returns the single axis that ``op`` reduces and keeps, else None."""
     axes, rank = op.attrs["axes"], getattr(op.types[0], "ndim", None)
     if not axes or len(axes) != 1 or not rank or not op.attrs["keepdims"]:
         return None
-    return axes[0] % rank
+    axis: int = axes[0] % rank
+    return axis
 
 
 def _of_shifted(match: Match) -> Any:
-    largest = less_largest(match, match.operands[0])
-    if largest is None or _axis(largest) is None:
+    largest = subtracted_max(match, match.operands[0])
+    if largest is None or (max_axis := _axis(largest)) is None:
         return None
     x, axis = largest.operands[0], match.op.attrs["axis"]
-    return match.op.opdef(x, axis=axis) if _axis(largest) == axis % type_of(x).ndim else None  # type: ignore[attr-defined]
+    return match.op.opdef(x, axis=axis) if max_axis == axis % len(array_type(x).dims) else None
 
 
 def _by_hand(match: Match) -> Any:
@@ -64,8 +66,8 @@ def _by_hand(match: Match) -> Any:
     if power is None or total is None or total.operands[0] is not power.result:
         return None
     if match.uses.get(total.result) != 1:
-        return None  # the exponentials are made for others anyway
-    largest = less_largest(match, power.operands[0])
+        return None  # the exponentials are computed in any case
+    largest = subtracted_max(match, power.operands[0])
     if largest is None or _axis(total) is None or _axis(total) != _axis(largest):
         return None
     return OPERATORS["softmax"](largest.operands[0], axis=_axis(total))

@@ -1,10 +1,10 @@
-"""Rows for products of which a section is asked: ``simplify_algebra`` applies them.
+"""Rules for block-sparse products, and for products of which a block is read.
 
-The derivative of a slice puts what is wanted among zeros; a product with that multiplies whole rows
-by zeros, or makes rows of zeros. What meets zeros is left out, and where nothing but a section of a
-product is read, nothing else of it is made. Laplacians ask for just that: of a gradient one column,
-and of its derivative that column again. Only products that differentiation added are changed; there
-a zero is no number of the user's that an infinity might meet.
+The derivative of a slice puts a block among zeros. A matrix product with that multiplies whole rows
+by zeros, or computes rows of zeros. The rules leave out the zeros, and compute only the block that
+is read. Laplacians need just that: one column of a gradient, and of its derivative that column
+again. The rules change only products that differentiation added: there a zero is no number of the
+user's that an infinity might meet.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -32,11 +32,12 @@ func @f(%v: f32[8], %w: f32[3,9]) -> (f32[8,2]) {
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.analysis.index_boxes import index_box, written_box
-from autodiff_compiler.ir.nodes import AnyOperand, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core.index_patterns import FULL
@@ -46,82 +47,85 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 @dataclass(frozen=True)
-class _Among:
-    """A matrix of zeros, but for a part of it: ``at`` are the bounds of the part on both axes."""
+class _ZeroPadded:
+    """A matrix that is zero but for a block: ``at`` are the bounds of the block on both axes."""
 
-    part: Any
+    block: Any
     at: tuple[range, range]
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
 
-    def covers(self, axis: int) -> bool:
-        """Whether the part is as long as the whole along ``axis``."""
+    def spans(self, axis: int) -> bool:
+        """True if the block is as long as the matrix along ``axis``."""
         return len(self.at[axis]) == self.shape[axis]
 
-    def turned(self) -> _Among:
-        part = OPERATORS["swap_last_axes"](self.part)
-        return _Among(part, self.at[::-1], self.shape[::-1])
+    def transposed(self) -> _ZeroPadded:
+        block = OPERATORS["swap_last_axes"](self.block)
+        return _ZeroPadded(block, self.at[::-1], self.shape[::-1])
 
 
-def _among_zeros(match: Match, factor: AnyOperand) -> _Among | None:
-    """What ``factor`` is, if that is a part of a matrix among zeros."""
+def _zero_padded(match: Match, factor: AnyOperand) -> _ZeroPadded | None:
+    """Returns the block and its bounds if ``factor`` is a block among zeros, else None."""
     zeros = match.made_by(factor, "scatter")
     if zeros is None:
         matrix = match.untransposed(factor)
-        found = None if matrix is ... else _among_zeros(match, matrix)
-        return found and found.turned()
-    at = written_box(zeros) if zeros.role != "primal" else None
-    if at is None or len(at) != 2 or not all(each.step == 1 and len(each) for each in at):
+        found = None if matrix is ... else _zero_padded(match, matrix)
+        return found and found.transposed()
+    at = _block_bounds(written_box(zeros) if zeros.role != "primal" else None)
+    if at is None:
         return None
-    part: Any = zeros.operands[0]
+    block, type_ = zeros.operands[0], array_type(zeros.result)
     lengths = tuple(map(len, at))
-    if type_of(part) != ArrayType(zeros.result.type.dtype, lengths):  # type: ignore[attr-defined]
-        part = reshape(part, shape=lengths)
-    return _Among(part, (at[0], at[1]), zeros.result.type.shape)  # type: ignore[attr-defined]
+    if type_of(block) != ArrayType(type_.dtype, lengths):
+        block = reshape(block, shape=lengths)
+    return _ZeroPadded(block, at, type_.static_shape)
+
+
+def _block_bounds(box: Sequence[range] | None) -> tuple[range, range] | None:
+    """Returns the bounds of a block without gaps on two axes, else None."""
+    if box is None or len(box) != 2 or not all(each.step == 1 and len(each) for each in box):
+        return None
+    return box[0], box[1]
 
 
 def _without_zeros(match: Match) -> Any:
-    """A product of what is among zeros: of the part alone, and among zeros in its turn."""
+    """The product of the block for a product with zeros around it, among zeros in its turn."""
     if match.op.role == "primal" or not _are_matrices(*match.operands):
         return None
     for place, factor in enumerate(match.operands):
-        found = _among_zeros(match, factor)
-        if found is None or found.covers(0) and found.covers(1):
+        found = _zero_padded(match, factor)
+        if found is None or found.spans(0) and found.spans(1):
             continue
         factors, inner = list(match.operands), 1 - place
-        factors[place] = found.part
-        other = factors[1 - place]
-        factors[1 - place] = _section(other, found.at[inner], place)
+        factors[place] = found.block
+        factors[1 - place] = _section(factors[1 - place], found.at[inner], place)
         product = OPERATORS["matmul"](*factors)
-        if found.covers(place):
+        if found.spans(place):
             return product
-        shape = match.op.result.type.shape  # type: ignore[attr-defined]
+        shape = array_type(match.op.result).static_shape
         at = _bounds(found.at[place], shape[place], place)
         return scatter(product, index=at, shape=shape)
     return None
 
 
-def _of_product(match: Match) -> Any:
-    """Where less than half of a product is read, only that is made."""
+def _block_of_product(match: Match) -> Any:
+    """The product of sections for a block that is less than half of a product."""
     product = match.made_by(match.operands[0], "matmul")
     if product is None or product.role == "primal" or match.uses.get(product.result) != 1:
         return None
     if len(match.operands) > 1 or not _are_matrices(*product.operands, product.result):
         return None
-    shape = product.result.type.shape  # type: ignore[attr-defined]
-    at = index_box(match.op.attrs["index"], shape)
-    if at is None or len(at) != 2 or not all(each.step == 1 and len(each) for each in at):
-        return None
-    if 2 * len(at[0]) * len(at[1]) > shape[0] * shape[1]:
+    shape = array_type(product.result).static_shape
+    at = _block_bounds(index_box(match.op.attrs["index"], shape))
+    if at is None or 2 * len(at[0]) * len(at[1]) > shape[0] * shape[1]:
         return None
     factors = [_section(each, at[axis], axis) for axis, each in enumerate(product.operands)]
-    found = OPERATORS["matmul"](*factors)
-    wanted = match.op.result.type
-    return found if found.type == wanted else reshape(found, shape=wanted.shape)  # type: ignore[attr-defined]
+    found, wanted = OPERATORS["matmul"](*factors), array_type(match.op.result)
+    return found if found.type == wanted else reshape(found, shape=wanted.shape)
 
 
 def _section(matrix: Any, at: range, axis: int) -> Any:
-    """``matrix`` from ``at.start`` to ``at.stop`` along ``axis``."""
-    size = type_of(matrix).shape[axis]  # type: ignore[attr-defined]
+    """Returns ``matrix`` from ``at.start`` to ``at.stop`` along ``axis``."""
+    size = array_type(matrix).static_shape[axis]
     if len(at) == size:
         return matrix
     return index(matrix, index=_bounds(at, size, axis))
@@ -139,5 +143,5 @@ def _are_matrices(*operands: AnyOperand) -> bool:
 
 ZERO_BLOCKS = (
     Rule("product with zeros around", "matmul", _without_zeros),
-    Rule("section of a product", "index", _of_product),
+    Rule("section of a product", "index", _block_of_product),
 )
