@@ -85,7 +85,7 @@ PIPELINE = Pipeline(
     ),
     Stage(
         "simplified",
-        "differentiated",
+        "lowered",
         "Nothing is differentiated from here on; results own their memory.",
         until_stable(f"drop_custom_rules {SIMPLIFY} write_disjoint_parts"),
         on_functions("decompose", when="shared"),

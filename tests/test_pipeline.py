@@ -17,9 +17,12 @@ from autodiff_compiler.cli.parser import STAGES
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY
 from autodiff_compiler.interface import Request
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.ir.verify.structure import FORMS
+from autodiff_compiler.passes.derivative.write_disjoint_parts import write_disjoint_parts
 from autodiff_compiler.passes.registry import BY_NAME
+from autodiff_compiler.passes.simplify.dce import dce
 from autodiff_compiler.pipeline import PIPELINE
 from autodiff_compiler.stages import driver
 
@@ -79,6 +82,20 @@ def test_the_verifier_sees_every_stage() -> None:
         pipeline.run(pipeline.start(recurrent, request, [X, X]))
     seen = dict.fromkeys(call.args[1] for call in verify.call_args_list)
     assert list(seen) == [f"{each.form}: {each.name}" for each in PIPELINE.stages if each.form]
+
+
+def test_the_verifier_takes_what_the_passes_of_a_stage_make() -> None:
+    """``write_disjoint_parts`` makes ``sub_at``, which has no derivative."""
+    (stage,) = (each for each in PIPELINE.stages if each.name == "simplified")
+    text = """func @f(%z: f64[3], %p: f64[]) -> (f64[3]) {
+  %n: f64[] = neg %p
+  %s: f64[3] = add_at %z, %n {index=(0,)}
+  return %s
+}
+"""
+    found = dce(write_disjoint_parts(parse_function(text)))
+    assert [op.name for op in found.body.ops] == ["sub_at"]
+    driver.verify(found, f"{stage.form}: {stage.name}")
 
 
 @pytest.mark.parametrize("request_", [*requests()], ids=str)
