@@ -22,7 +22,7 @@ from autodiff_compiler.abstract_arguments import (
 )
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.context import LEVELS, new_request
-from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.emit.memory_report.table import memory_table
 from autodiff_compiler.emit.outside_arrays import all_constants
 from autodiff_compiler.errors import CallError
@@ -157,9 +157,9 @@ def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) 
     """
     text, arrays = standalone_source(fn, *inputs, **flags)
     if arrays:
-        with written_whole(beside_of(path)) as file:
+        with atomic_write(beside_of(path)) as file:
             file.write(stored(arrays))
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode("utf-8"))
 
 

@@ -12,7 +12,7 @@ from autodiff_compiler.abstract_arguments import argument_names
 from autodiff_compiler.cli.exit_codes import ExitCode, UsageError
 from autodiff_compiler.cli.inputs import arguments
 from autodiff_compiler.cli.targets import load_target
-from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.generated_source import export_source, gradient_source
 from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
@@ -108,7 +108,7 @@ def _write(text: str, out: str | None) -> None:
     if out is None:
         sys.stdout.write(text)
         return
-    with _writing(out), written_whole(out) as file:
+    with _writing(out), atomic_write(out) as file:
         file.write(text.encode("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What a user's program is made of: Tensor, Parameter, Cell, dtypes and settings."""
+"""The objects of a user's program: Tensor, Parameter, Cell, dtypes and settings."""
 
 from autodiff_compiler.common import dtype
 from autodiff_compiler.common.cells.cell import Cell

@@ -14,25 +14,25 @@ from typing import Any, Protocol
 
 
 class Engine(Protocol):
-    """What the compiler does for those below it."""
+    """The compiler, as lower layers see it."""
 
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
-        """Runs the compiled forward half of ``cell.construct``."""
+        """Runs the compiled forward function of ``cell.construct``."""
 
     def try_fast_call(self, function: Any, args: tuple) -> Any:
-        """What a transformed function answers, if the call is like an earlier one; else False."""
+        """Returns the result of a transformed function if a fast call fits; else False."""
 
     def compiled_titles(self, function: Any) -> list[str]:
-        """What of a transformed function is compiled: a title for each signature."""
+        """Returns a title for each compiled signature of a transformed function."""
 
     def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled pair of a gradient function and packs its result."""
 
     def run_pullback(self, gradient_function: Any, args: tuple) -> tuple[Any, Any]:
-        """Runs the forward half; gives the value, and what runs the backward half."""
+        """Runs the forward function; returns the value, and a function that runs backward."""
 
     def run_tangent(self, tangent_function: Any, args: tuple) -> Any:
-        """Runs the compiled tangent of a function; gives value and tangent."""
+        """Runs the compiled tangent of a function; returns value and tangent."""
 
 
 _installed: list[Engine] = []
@@ -40,17 +40,17 @@ _loaders: list[Callable[[], object]] = []
 
 
 def install(engine: Engine) -> None:
-    """Makes ``engine`` the one that serves from now on."""
+    """Installs ``engine`` in place of any other."""
     _installed[:] = [engine]
 
 
 def install_on_demand(load: Callable[[], object]) -> None:
-    """``load`` is called when an engine is first asked for, and installs one."""
+    """Registers ``load``, which installs an engine when one is first needed."""
     _loaders[:] = [load]
 
 
 def engine() -> Engine:
-    """The engine that serves."""
+    """Returns the installed engine; raises RuntimeError if there is none."""
     for load in [] if _installed else _loaders:
         load()
     if not _installed:

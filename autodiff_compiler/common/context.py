@@ -1,11 +1,11 @@
 """Process-wide settings, above all the mode: run ``construct`` as Python, or compile it.
 
-Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
-``GRAPH_MODE`` the compiled forward half runs instead. ``stabilise=False`` compiles formulas as they
-stand, also where they overflow. ``opt_level`` is 0 for the plainest text, 1 for what a careful
-person would write, 3 for calls written out where they stand. ``enable_compile_cache=True`` keeps
-compiled text in the folder ``compile_cache_path`` for later processes: a folder that nobody else
-may write to, for what is in it is run.
+- Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
+  ``GRAPH_MODE`` it runs the compiled forward function.
+- ``stabilise=False`` compiles formulas as they stand, also where they overflow.
+- ``opt_level`` is 0 for the plainest code, 1 for the default, 3 for code with inlined calls.
+- ``enable_compile_cache=True`` keeps compiled code in the folder ``compile_cache_path`` for later
+  processes. They execute it: nobody else may have the right to write there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from autodiff_compiler.interface import Request
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
-#: How much is done for speed at the cost of reading.
+#: The values of ``opt_level``.
 LEVELS = (0, 1, 3)
 
 #: The settings that have an effect here, with their defaults.
@@ -36,7 +36,7 @@ OURS: dict[str, Any] = {
     "enable_compile_cache": False,
     "compile_cache_path": "",
 }
-#: MindSpore's other settings, with its defaults: each is kept and told, and changes nothing.
+#: MindSpore's other settings, with its defaults. They can be set and read, and have no effect.
 WITHOUT_EFFECT: dict[str, Any] = {
     "aoe_config": {},
     "aoe_tune_mode": "",
@@ -81,21 +81,22 @@ WITHOUT_EFFECT: dict[str, Any] = {
 }
 #: The settings that are fields of a ``Request``.
 OF_REQUEST = tuple(each.name for each in fields(Request) if each.name in OURS)
-#: What MindSpore had once: the version that removed it, and what stands in its place.
+#: Former settings of MindSpore: the version that removed each, and its replacement.
 REMOVED = {
     "exception_dump": "2.6; use device_context.ascend.op_debug.aclinit_config()",
     "grad_for_scalar": "2.10; use ms.mutable(number), and the number has a gradient",
     "precompile_only": "2.10; use Cell.compile()",
 }
-#: As they are now, for whoever looks at every call; ``set_context`` changes them.
+#: The present values. Every call reads them here; ``set_context`` changes them.
 SETTINGS: dict[str, Any] = {**OURS, **WITHOUT_EFFECT}
 _warned_about: set[str] = set()
 
 
 def set_context(**settings: Any) -> None:
-    """Changes settings. Those of MindSpore's that mean nothing here are kept, so that programs can
-    ask for them. Raises ValueError for a name that neither has, and for a wrong value; then nothing
-    is changed.
+    """Changes settings; MindSpore's other settings are only stored.
+
+    Raises ValueError for an unknown name or a wrong value, TypeError for a value of a wrong type.
+    Then no setting has changed.
 
     >>> set_context(mode=PYNATIVE_MODE, save_graphs=False)
     >>> get_context("save_graphs")
@@ -131,13 +132,13 @@ def set_context(**settings: Any) -> None:
 
 
 def get_context(name: str) -> Any:
-    """Return the present value of a setting. Raises ValueError for a name that there is not."""
+    """Returns the present value of a setting; raises ValueError for an unknown name."""
     _check_known("get_context", "argument", name)
     return SETTINGS[name]
 
 
 def _check_known(function: str, what: str, name: str) -> None:
-    """Refuse a setting that there is not."""
+    """Raises ValueError for an unknown or removed setting."""
     if name in REMOVED:
         raise ValueError(
             f"For 'context.{function}', the parameter '{name}' has been removed since MindSpore "
@@ -150,17 +151,19 @@ def _check_known(function: str, what: str, name: str) -> None:
 
 
 def in_graph_mode() -> bool:
-    """Whether a call of a Cell runs its compiled forward half."""
+    """True if a call of a Cell runs its compiled forward function."""
     return SETTINGS["mode"] == GRAPH_MODE
 
 
 def compile_cache() -> str | None:
-    """The folder in which compiled text is kept, ``~/.cache/autodiff_compiler`` where none was
-    named; None where none is kept."""
+    """Returns the folder of compiled code, or None if the cache is off.
+
+    The default is ``~/.cache/autodiff_compiler``.
+    """
     if not SETTINGS["enable_compile_cache"]:
         return None
-    usual = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return SETTINGS["compile_cache_path"] or os.path.join(usual, "autodiff_compiler")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return SETTINGS["compile_cache_path"] or os.path.join(home, "autodiff_compiler")
 
 
 def new_request(double: bool = False) -> Request:

@@ -20,9 +20,9 @@ from autodiff_compiler.ir.types import PROMOTION
 
 
 class Type:
-    """What ``tensor.dtype`` is: one object per dtype, compared by identity.
+    """The class of ``tensor.dtype``: one object per dtype, compared by identity.
 
-    ``title`` is how it prints, ``name`` is NumPy's name, ``spelling`` is ours.
+    ``title`` is its printed form, ``name`` is NumPy's name, ``spelling`` is ours.
     """
 
     __slots__ = ("name", "spelling", "title")
@@ -58,7 +58,7 @@ ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 half, single, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 
-#: Kinds of number: where a width is needed they mean what Python's own type means in a Tensor.
+#: Kinds of number. Where a width is needed, each has that of Python's type in a Tensor.
 int_, uint, float_ = (
     Type("Int", "int64", "int_"),
     Type("UInt", "uint64", "uint"),
@@ -76,15 +76,16 @@ _OF_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex128}
 
 
 def of_name(name: str) -> Type:
-    """The dtype object for NumPy's name of it."""
+    """Returns the dtype object of a NumPy name."""
     if name not in _BY_NAME:
         raise TypeError(f"a Tensor cannot hold the dtype {name}")
     return _BY_NAME[name]
 
 
 def to_numpy_name(anything: Any) -> str:
-    """NumPy's name of whatever stands for a dtype: ours, NumPy's, a string, a Python type (a float
-    is float32 to MindSpore, and float64 in plain functions of NumPy).
+    """Returns NumPy's name of a dtype: given as ours, NumPy's, a string or a Python type.
+
+    A Python float is float32 to MindSpore, and float64 in plain NumPy functions.
 
     >>> [to_numpy_name(x) for x in (float32, np.float64, "int8", bool, "Float16")]
     ['float32', 'float64', 'int8', 'bool', 'float16']
@@ -107,7 +108,7 @@ def to_numpy_name(anything: Any) -> str:
 
 
 def _with_bfloat16() -> str:
-    """The name of bfloat16, once NumPy knows it: another package brings it."""
+    """Returns the name of bfloat16 after importing ``ml_dtypes``, which registers it in NumPy."""
     try:
         importlib.import_module("ml_dtypes")
     except ImportError:
@@ -118,20 +119,20 @@ def _with_bfloat16() -> str:
 
 
 def dtype_to_nptype(type_: Type) -> type[np.generic]:
-    """The NumPy scalar class of a dtype."""
+    """Returns the NumPy scalar class of a dtype."""
     return np.dtype(to_numpy_name(type_)).type
 
 
 def dtype_to_pytype(type_: Type) -> type:
-    """The Python class whose numbers a dtype holds."""
+    """Returns the Python class whose numbers a dtype holds."""
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[np.dtype(type_.name).kind]
 
 
 def pytype_to_dtype(thing: Any) -> Type:
-    """The dtype object for a Python class, NumPy class or name."""
+    """Returns the dtype object for a Python class, NumPy class or name."""
     return thing if isinstance(thing, Type) else of_name(to_numpy_name(thing))
 
 
 def type_size_in_bytes(type_: Type) -> int:
-    """How many bytes one element takes."""
+    """Returns the number of bytes of an element."""
     return np.dtype(type_.name).itemsize

@@ -1,7 +1,7 @@
-"""Applying a record at once, to the arrays inside tensors.
+"""Eager execution of operators on the arrays inside tensors.
 
-The record's own type rule and its own NumPy text are used, so that a program means the same, and
-fails the same, whether it is compiled or not.
+An operator definition's own type rule and NumPy template are used. A program therefore has the
+same results and the same errors, compiled or not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONVERTS_SEQUENCES = ("add",)
 
 
 def apply(opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The result of ``opdef``: arrays, plain numbers, or containers of those."""
+    """Computes the result of ``opdef``: arrays, plain numbers, or containers of them."""
     if _is_arithmetic(opdef, operands):
         operands = _arithmetic_operands(opdef, operands)
     if any(isinstance(operand, np.ndarray) for operand in operands):
@@ -42,7 +42,7 @@ def apply(opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> An
 
 
 def _in_single(opdef: OpDef, plain: list, types: Sequence[Type], attrs: Mapping[str, Any]) -> Any:
-    """bfloat16 is computed with in float32, and the results are rounded."""
+    """Computes on bfloat16 operands in float32, and rounds the results."""
     wide = [
         value.astype(np.float32) if getattr(type_, "dtype", None) == "bfloat16" else value
         for value, type_ in zip(plain, types)
@@ -75,7 +75,7 @@ def _computed(opdef: OpDef, plain: list, attrs: Mapping[str, Any]) -> Any:
 
 
 def operand_type(value: Any) -> Type:
-    """The IR type of a plain value; a tuple of ints is a shape."""
+    """Returns the IR type of a plain value; a tuple of ints is a shape."""
     if isinstance(value, (tuple, list)):
         if isinstance(value, tuple) and all(type(item) is int for item in value):
             return SHAPE
@@ -110,7 +110,7 @@ def _wrapped_around(value: Any, type_: Any) -> Any:
 
 
 def _own(result: Any, operands: Sequence[np.ndarray]) -> Any:
-    """``result`` in memory of its own: writing to a result must never change an operand."""
+    """Copies ``result`` if it shares memory: a write to a result must never change an operand."""
     if isinstance(result, (tuple, list)):
         return type(result)(_own(item, operands) for item in result)
     if not isinstance(result, np.ndarray):
@@ -120,13 +120,13 @@ def _own(result: Any, operands: Sequence[np.ndarray]) -> Any:
 
 
 def _is_arithmetic(opdef: OpDef, operands: Sequence[Any]) -> bool:
-    """Whether both operands must be numbers: products, and whatever promotes its operands."""
+    """True if both operands must be numbers: in products and in operators that promote them."""
     elementwise = opdef.kind in ("elementwise", "zero") and opdef.promote is not None
     return len(operands) == 2 and (elementwise or opdef.kind == "bilinear")
 
 
 def _arithmetic_operands(opdef: OpDef, operands: Sequence[Any]) -> list[Any]:
-    """Operands of arithmetic as tensors and numbers only."""
+    """Returns operands of arithmetic as tensors and numbers; raises TypeError for others."""
     numbers = []
     for operand in operands:
         if isinstance(operand, (list, tuple)) and opdef.name in _CONVERTS_SEQUENCES:
@@ -139,7 +139,7 @@ def _arithmetic_operands(opdef: OpDef, operands: Sequence[Any]) -> list[Any]:
 
 
 class _Array:
-    """An array that has passed the gate where bare arrays are refused."""
+    """A tensor of a converted list; bare arrays are refused as operands."""
 
     def __init__(self, array: np.ndarray):
         self.array = array

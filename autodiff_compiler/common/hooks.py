@@ -1,7 +1,8 @@
-"""Hooks: functions that look at, or change, what passes through a Cell or the gradient of a Tensor.
+"""Hooks: functions that observe or replace a Cell's inputs, outputs and gradients, or a Tensor's
+gradient.
 
-A holder keeps its hooks in one tuple, ``_hooks``, that is replaced and never changed: so the
-identity of the tuple tells whether anything was registered or removed since.
+A holder has its hooks in one tuple, ``_hooks``, that is replaced and never changed. Its identity
+tells if a hook was registered or removed since.
 """
 
 from __future__ import annotations
@@ -11,33 +12,33 @@ __macro__ = True
 from dataclasses import dataclass
 from typing import Any
 
-#: The kind of hook that casts what a Cell takes and reads; in the place of a function it has
-#: the name of the dtype.
+#: The kind of hook that casts a Cell's inputs and Parameters. Its ``function`` is the name of the
+#: dtype.
 TO_FLOAT = "to_float"
 
 
 @dataclass(frozen=True, eq=False)
 class Hook:
-    """One hook: when it runs (a kind), and the user's function."""
+    """A hook: its kind, which says when it runs, and the user's function."""
 
     kind: str
     function: Any
 
 
 class HookHandle:
-    """What registering a hook gives: ``remove()`` takes it away again."""
+    """Handle of a registered hook: ``remove()`` unregisters it."""
 
     def __init__(self, holder: Any, hook: Hook):
         self._holder, self._hook = holder, hook
 
     def remove(self) -> None:
-        """Takes the hook away; once is enough."""
+        """Removes the hook; a second call does nothing."""
         kept = tuple(hook for hook in self._holder._hooks if hook is not self._hook)
         self._holder._hooks = kept
 
 
 def register(holder: Any, kind: str, function: Any, method: str) -> HookHandle:
-    """Adds a hook to ``holder``, after those it has. Raises TypeError for what is not callable."""
+    """Adds a hook after those of ``holder``; raises TypeError if it is not callable."""
     if not callable(function):
         raise TypeError(
             f"For '{method}', the hook should be a function, but got {type(function).__name__}."

@@ -1,6 +1,6 @@
-"""Reading and writing parts of a Tensor that is not being compiled: ``x[i]`` and ``x[i] = v``.
+"""Eager indexing of a Tensor: ``x[i]`` and ``x[i] = v``.
 
-NumPy's rules hold; what MindSpore refuses is refused here, in its words.
+NumPy's rules hold. Indices that MindSpore refuses are refused in its words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autodiff_compiler.common.tensor_data import cast, plain, to_array
 
 
 def read(array: np.ndarray, index: Any) -> np.ndarray:
-    """A fresh array of the elements that ``index`` picks.
+    """Returns a new array of the elements that ``index`` selects.
 
     >>> read(np.array([[1, 2, 3], [4, 5, 6]]), (slice(None), [0, -1])).tolist()
     [[1, 3], [4, 6]]
@@ -29,7 +29,7 @@ def read(array: np.ndarray, index: Any) -> np.ndarray:
 
 
 def write(array: np.ndarray, index: Any, value: Any) -> None:
-    """Writes ``value``, cast and stretched, over the elements that ``index`` picks."""
+    """Writes ``value``, cast and broadcast, to the elements that ``index`` selects."""
     is_number = isinstance(value, (bool, int, float, complex, np.generic, list, tuple))
     if not is_number and not hasattr(value, "asnumpy"):
         raise TypeError(
@@ -40,7 +40,7 @@ def write(array: np.ndarray, index: Any, value: Any) -> None:
     _check(array.shape, parts, "Index {index} is out of bounds for axis {axis} with size {size}")
     new = to_array(value)
     if isinstance(value, (float, list, tuple)):
-        new = np.array(plain(value))  # a number is as exact as what it is written to
+        new = np.array(plain(value))  # without float32 in between: the target may be float64
     new = cast(new, array.dtype.name)
     try:
         array[parts] = new
@@ -53,7 +53,7 @@ def write(array: np.ndarray, index: Any, value: Any) -> None:
 
 
 def _parts(index: Any) -> tuple:
-    """An index as a tuple of the things that NumPy understands."""
+    """Returns an index as a tuple of parts that NumPy accepts."""
     return tuple(map(_part, index)) if isinstance(index, tuple) else (_part(index),)
 
 
@@ -77,7 +77,7 @@ def _part(index: Any) -> Any:
 
 
 def _check(shape: tuple[int, ...], parts: tuple, text: str) -> None:
-    """Refuses what lies outside before NumPy does, in MindSpore's words."""
+    """Raises MindSpore's errors for an index out of bounds, before NumPy raises its own."""
     taken = sum(_axes_taken(part) for part in parts)
     if taken > len(shape):
         raise IndexError(f"too many indices for tensor of dimension{len(shape)}")
@@ -95,7 +95,7 @@ def _check(shape: tuple[int, ...], parts: tuple, text: str) -> None:
 
 
 def _located(parts: tuple, skipped: int) -> Iterator[tuple[Any, int]]:
-    """Each part with the first axis that it takes; an Ellipsis takes ``skipped`` axes."""
+    """Yields each part with the first axis that it takes; an Ellipsis takes ``skipped`` axes."""
     axis = 0
     for part in parts:
         if _axes_taken(part) and not isinstance(part, slice):

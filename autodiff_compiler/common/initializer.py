@@ -1,7 +1,7 @@
 """Initial values of parameters: ``initializer('xavier_uniform', [3, 4], mstype.float32)``.
 
-An ``Initializer`` fills an array; its own initializers override ``_initialize``. Random ones draw
-from ``common/random.py``.
+An ``Initializer`` fills an array; subclasses override ``_initialize``. Random ones draw from
+``common/random.py``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from autodiff_compiler.common.random import generator, get_seed, set_seed
 from autodiff_compiler.common.tensor import Tensor
 
 _BY_NAME: dict[str, type[Initializer]] = {}
-#: Those that a name alone does not make.
+#: The names that need settings, so that a string cannot stand for them.
 _WITH_SETTINGS = ("constant", "sparse")
 
 
 class Initializer:
-    """Fills arrays. ``names`` are those that ``initializer`` knows a subclass by."""
+    """Base of initializers. ``names`` are further names of a subclass in ``initializer``."""
 
     def __init__(self, **settings: Any):
-        """A subclass may hand its settings on; they become attributes."""
+        """Stores the settings of a subclass as attributes."""
         self.__dict__.update(settings)
 
     def __init_subclass__(cls, names: Sequence[str] = ()) -> None:
@@ -42,7 +42,7 @@ class Initializer:
 
 
 class Constant(Initializer):
-    """One value (or an array of values) everywhere."""
+    """A constant: a number, or an array of values."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -85,7 +85,7 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer, names=("truncated_normal",)):
-    """A normal distribution without what lies outside ``a`` to ``b``."""
+    """A normal distribution truncated to the interval from ``a`` to ``b``."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
@@ -122,7 +122,7 @@ class Uniform(Initializer):
 
 
 class XavierUniform(Initializer, names=("xavier_uniform",)):
-    """Glorot's uniform distribution: the variance suits both directions."""
+    """Xavier (Glorot) uniform distribution, with variance gain ** 2 * 2 / (fan in + fan out)."""
 
     def __init__(self, gain: float = 1):
         self.gain = gain
@@ -133,7 +133,7 @@ class XavierUniform(Initializer, names=("xavier_uniform",)):
 
 
 class XavierNormal(Initializer, names=("xavier_normal",)):
-    """Glorot's normal distribution."""
+    """Xavier (Glorot) normal distribution, with variance gain ** 2 * 2 / (fan in + fan out)."""
 
     def __init__(self, gain: float = 1):
         self.gain = gain
@@ -144,7 +144,10 @@ class XavierNormal(Initializer, names=("xavier_normal",)):
 
 
 class _He(Initializer):
-    """He's rule: the variance suits one direction and the gain of the nonlinearity."""
+    """Base of He (Kaiming) initializers: variance gain ** 2 / fan, of the fan that ``mode`` names.
+
+    The gain is that of the nonlinearity.
+    """
 
     def __init__(
         self,
@@ -162,7 +165,7 @@ class _He(Initializer):
 
 
 class HeUniform(_He, names=("he_uniform",)):
-    """He's uniform distribution."""
+    """He (Kaiming) uniform distribution."""
 
     def _initialize(self, array: np.ndarray) -> None:
         bound = math.sqrt(3.0) * self.sigma(array.shape)
@@ -170,14 +173,14 @@ class HeUniform(_He, names=("he_uniform",)):
 
 
 class HeNormal(_He, names=("he_normal",)):
-    """He's normal distribution."""
+    """He (Kaiming) normal distribution."""
 
     def _initialize(self, array: np.ndarray) -> None:
         array[...] = generator().normal(0.0, self.sigma(array.shape), array.shape)
 
 
 class VarianceScaling(Initializer):
-    """A distribution of the variance ``scale`` / fan; 'fan_avg' is the mean of the two fans."""
+    """A distribution with variance ``scale`` / fan; 'fan_avg' is the mean of the two fans."""
 
     def __init__(
         self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"
@@ -206,14 +209,16 @@ class VarianceScaling(Initializer):
             drawn = generator().uniform(-math.sqrt(3), math.sqrt(3), array.size)
         elif self.distribution == "untruncated_normal":
             drawn = generator().standard_normal(array.size)
-        else:  # what is left of the normal distribution within two sigma has this deviation
+        else:  # the standard deviation of a normal distribution truncated to two sigma
             drawn = truncated(array.size, -2.0, 2.0) / 0.87962566103423978
         array[...] = (sigma * drawn).reshape(array.shape)
 
 
 class Orthogonal(Initializer):
-    """Rows, or columns if those are fewer, that are orthogonal and of the length ``gain``; all
-    axes after the first count as one (Saxe et al., arXiv:1312.6120)."""
+    """Orthogonal rows, or columns if those are fewer, of length ``gain``.
+
+    All axes after the first count as one (Saxe et al., arXiv:1312.6120).
+    """
 
     def __init__(self, gain: float = 1.0):
         self.gain = gain
@@ -223,12 +228,12 @@ class Orthogonal(Initializer):
             raise ValueError(f"For 'Orthogonal', two axes are needed, not the shape {array.shape}.")
         rows, columns = array.shape[0], math.prod(array.shape[1:])
         q, r = np.linalg.qr(generator().standard_normal((max(rows, columns), min(rows, columns))))
-        q = q * np.sign(np.diag(r))  # so that no direction is preferred
+        q = q * np.sign(np.diag(r))  # makes q uniformly distributed
         array[...] = self.gain * (q if rows >= columns else q.T).reshape(array.shape)
 
 
 class Dirac(Initializer):
-    """Of the weight of a convolution: each channel is handed on as it is, in ``groups``."""
+    """Identity kernels of a convolution: each channel passes unchanged, within ``groups``."""
 
     def __init__(self, groups: int = 1):
         self.groups = groups
@@ -254,7 +259,7 @@ class Dirac(Initializer):
 
 
 class Sparse(Initializer):
-    """A normal distribution, with the part ``sparsity`` of each column 0."""
+    """A normal distribution in which the fraction ``sparsity`` of each column is 0."""
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
         self.sparsity, self.sigma = sparsity, sigma
@@ -269,7 +274,7 @@ class Sparse(Initializer):
 
 
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many inputs and outputs one unit of a weight of this shape has.
+    """Returns the fan in and the fan out of a weight of this shape.
 
     >>> fans((8, 3, 5, 5))
     (75, 200)
@@ -285,7 +290,7 @@ _calculate_fan_in_and_fan_out = fans
 
 
 def gain_of(nonlinearity: str, negative_slope: float) -> float:
-    """How much a nonlinearity shrinks a signal, undone."""
+    """Returns the factor by which initial weights offset the shrinking of a nonlinearity."""
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "sigmoid": 1.0, "linear": 1.0}
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + negative_slope**2))
@@ -297,7 +302,10 @@ def gain_of(nonlinearity: str, negative_slope: float) -> float:
 def initializer(
     init: Any, shape: int | Sequence[int] | None = None, dtype: mstype.Type = mstype.float32
 ) -> Tensor:
-    """A Tensor filled by ``init``: an Initializer, its name, a number, or a Tensor as it is."""
+    """Returns a Tensor filled by ``init``: an Initializer, its name, or a number.
+
+    A Tensor is returned unchanged.
+    """
     if isinstance(init, Tensor):
         if shape is not None and tuple(init.shape) != _as_shape(shape):
             raise ValueError(

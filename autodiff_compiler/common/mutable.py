@@ -1,8 +1,8 @@
-"""``mutable`` and ``jit_class``: what a program says of its own values and classes.
+"""``mutable`` and ``jit_class``: a program's declarations about its values and classes.
 
-A tuple, list, dict or number that comes straight from Python is a constant as far as gradients go:
-it is left out of the result. ``mutable`` marks one as an input, and it gets a gradient of its own
-structure. A mutable thing is the thing itself, in every other way.
+For gradients, a tuple, list, dict or number of Python is a constant, and is left out of the result.
+``mutable`` marks one as an input, which gets a gradient of its own structure. A marked value
+behaves like the unmarked one in every other way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Mutable:
-    """What all mutable values have in common; ``kind`` is what they are without the mark."""
+    """Base of mutable values; ``kind`` is the class of the unmarked value."""
 
     kind: type
 
@@ -56,11 +56,11 @@ _MARKED: dict[type, Any] = {
 
 
 def mutable(input_data: Kept, dynamic_len: bool = False) -> Kept:
-    """``input_data`` as an input with a gradient, also where it is no Tensor.
+    """Marks ``input_data`` as an input with a gradient, also if it is no Tensor.
 
-    A Tensor is that anyway, and a whole number has none; both come back as they are. Compiled code
-    fits one length, so that ``dynamic_len`` changes nothing but which arguments are refused.
-    Raises TypeError for what is neither a Tensor, a number, nor a container of these.
+    A Tensor always has a gradient and an int never has one; both are returned unchanged. Compiled
+    code fits one length, therefore ``dynamic_len`` only refuses arguments that have no length.
+    Raises TypeError for anything but Tensors, numbers, and containers of them.
     """
     _check(input_data, input_data)
     if dynamic_len and not isinstance(input_data, (tuple, list)):
@@ -87,13 +87,15 @@ def _check(value: Any, whole: Any) -> None:
 
 
 def plain_kind(value: Any) -> type:
-    """The class of ``value``, without the mark that ``mutable`` leaves."""
+    """Returns the class of ``value``, without the mark that ``mutable`` leaves."""
     return value.kind if isinstance(value, Mutable) else type(value)
 
 
 def jit_class(cls: Class) -> Class:
-    """Says that ``construct`` may make and use objects of a class. Any plain class may be used, so
-    nothing changes. Raises TypeError for what is no class, and for a Cell, which needs no mark."""
+    """Returns the class unchanged: ``construct`` may create and use objects of any plain class.
+
+    Raises TypeError for anything but a class, and for a Cell, which needs no mark.
+    """
     if not isinstance(cls, type):
         raise TypeError(f"Decorator jit_class can only be used for class type, but got {cls}.")
     if any(base.__name__ == "Cell" for base in cls.__mro__):
@@ -115,8 +117,7 @@ def lazy_inline(
 
 
 def lazy_inline(fn: Any = None, attrs: Any = None, policy: str | None = None) -> Any:
-    """Stands before the ``__init__`` of a Cell whose graph is to be written out late. Here every
-    Cell is a function of its own until the end, so nothing changes."""
+    """Returns the ``__init__`` unchanged: every Cell is inlined late here, or not at all."""
     return functools.partial(lazy_inline, attrs=attrs, policy=policy) if fn is None else fn
 
 

@@ -1,6 +1,6 @@
 """``Parameter``, a Tensor that a Cell owns and that training changes, and ``ParameterTuple``.
 
-A Parameter without a name takes that of the attribute it is stored under.
+A Parameter without a name gets the name of the attribute that it is stored in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _numbers = itertools.count()
 
 
 class _Storing(threading.local):
-    """What is stored in a Parameter in the place of a value, by that value; None: the value."""
+    """The rule of this thread for values that are stored in Parameters; None for no rule."""
 
     instead: Callable[[Any, np.ndarray], np.ndarray] | None = None
 
@@ -34,8 +34,7 @@ _storing = _Storing()
 
 @contextmanager
 def stored_instead(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[None]:
-    """Inside, ``set_data`` stores ``rule(parameter, value)`` where it would store ``value``, and
-    so do writes in place."""
+    """Makes ``set_data`` and writes in place store ``rule(parameter, value)`` within the block."""
     before, _storing.instead = _storing.instead, rule
     try:
         yield
@@ -46,16 +45,16 @@ def stored_instead(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[No
 class Parameter(Tensor):
     """A named Tensor with a gradient.
 
-    ``default_input`` is copied, with its shape; a Python int becomes int32, all else has the dtype
-    that a Tensor of it has. The arguments after ``requires_grad`` are MindSpore's, and change
-    nothing here. Raises ValueError for a bool and for a name that is no string, TypeError for a
+    ``default_input`` is copied, with its shape. A Python int becomes int32, any other value has
+    the dtype that a Tensor of it has. The arguments after ``requires_grad`` are MindSpore's, and
+    have no effect. Raises ValueError for a bool and for a name that is no string, TypeError for a
     ``requires_grad`` that is no bool.
 
     >>> Parameter([1.0, 2.0], name="w")
     Parameter (name=w, shape=(2,), dtype=Float32, requires_grad=True)
     """
 
-    #: Whether the name was given, rather than made up until a Cell gives one.
+    #: True if the name was given; else it is provisional until a Cell gives one.
     is_named: bool
     _name: str
     _requires_grad: bool
@@ -77,7 +76,7 @@ class Parameter(Tensor):
         narrow = mstype.int32 if type(default_input) is int else None
         super().__init__(default_input, narrow)
         if isinstance(default_input, Tensor):
-            self._data = self._data.copy()  # a Parameter shares its memory with nobody
+            self._data = self._data.copy()  # a Parameter never shares its memory
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel
@@ -85,7 +84,7 @@ class Parameter(Tensor):
 
     @property
     def name(self) -> str:
-        """The name that checkpoints and optimizers know it by."""
+        """Returns the name in checkpoints and optimizers."""
         return self._name
 
     @name.setter
@@ -100,7 +99,7 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether training changes it."""
+        """True if training changes it."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -111,33 +110,35 @@ class Parameter(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """The value as a plain Tensor on the same memory."""
+        """Returns the value as a plain Tensor on the same memory."""
         return wrap(self._data)
 
     def value(self) -> Tensor:
-        """As ``data``."""
+        """Returns the value as a plain Tensor on the same memory, as ``data``."""
         return wrap(self._data)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Takes over a value, cast to this dtype; its shape may be another one. Raises TypeError
-        for what is neither a Tensor nor a number."""
+        """Replaces the value, cast to this dtype; the shape may change.
+
+        Raises TypeError for anything but a Tensor or a number.
+        """
         if not isinstance(data, (Tensor, int, float)):
             raise TypeError(
                 "Parameter data must be [`Tensor`, `int`, `float`] or a kind of `Tensor` "
                 f"(like `Tensor`). But with type {type(data)}."
             )
-        # A new array: what was read from this Parameter before must not change.
+        # A new array: values that were read from this Parameter before must not change.
         value = cast(to_array(data), self._data.dtype.name)
         self._data = value if _storing.instead is None else _storing.instead(self, value)
         return self
 
     def _written(self) -> None:
-        """Store what stands for the value that was written in place."""
+        """Applies the rule of ``stored_instead`` to a value that was written in place."""
         if _storing.instead is not None:
             self._data[...] = _storing.instead(self, self._data.copy())
 
     def clone(self, init: Any = "same") -> Parameter:
-        """A Parameter of the same name with data of its own, or with new data by ``init``."""
+        """Returns a Parameter of the same name, with a copy of the data or new data by ``init``."""
         value = self.data if init == "same" else initializer(init, self.shape, self.dtype)
         made = Parameter(value, self.name, self.requires_grad)
         made.is_named = self.is_named
@@ -153,8 +154,10 @@ class Parameter(Tensor):
 
 
 class ParameterTuple(tuple):
-    """Parameters in order. Raises TypeError for anything else in it, ValueError where two different
-    ones have the same name."""
+    """Parameters in order.
+
+    Raises TypeError for any other item, ValueError if two Parameters have the same name.
+    """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         items = list(iterable) if isinstance(iterable, Iterable) else [iterable]
@@ -173,7 +176,7 @@ class ParameterTuple(tuple):
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
-        """Clones of the parameters, called ``prefix.name``."""
+        """Returns clones of the parameters, named ``prefix.name``."""
         clones = []
         for parameter in self:
             made = parameter.clone(init)

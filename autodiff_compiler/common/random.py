@@ -1,7 +1,7 @@
-"""Where random numbers come from, so that a seed makes a whole program repeatable.
+"""Random number generators: a seed makes a whole program repeatable.
 
-There is one generator for the whole program, a stream for each explicit seed, and as many
-``Generator`` objects as a user makes. Eager code and compiled code draw from the same ones.
+There is one generator for the whole program, a stream for each explicit seed, and any number of
+``Generator`` objects of the user. Eager and compiled code draw from the same ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor, wrap
 
-#: More streams of explicit seeds than this are not remembered; the oldest begins anew.
+#: The limit of streams of explicit seeds. Beyond it, the oldest is forgotten and starts again.
 STREAMS = 1024
-_everyone: WeakSet[Generator] = WeakSet()
+_all_generators: WeakSet[Generator] = WeakSet()
 
 
 class Generator:
-    """A source of random numbers with a state of its own; it begins with the seed 0.
+    """A source of random numbers with a state of its own; its first seed is 0.
 
     >>> generator = Generator().manual_seed(7)
     >>> before = generator.get_state()
@@ -34,43 +34,43 @@ class Generator:
     (True, 7)
     """
 
-    #: What compiled code calls it wherever it is read; none for one that a user made.
+    #: Its variable in compiled code; empty for a generator of the user.
     name = ""
     _data: np.random.Generator
 
     def __init__(self) -> None:
         self.manual_seed(0)
-        _everyone.add(self)
+        _all_generators.add(self)
 
     @property
     def numpy(self) -> np.random.Generator:
-        """NumPy's generator, which does the work."""
+        """Returns the NumPy generator that draws the numbers."""
         return self._data
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begins anew, with a seed."""
+        """Restarts with a seed."""
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError("Seed must be an integer.")
         self._seed, self._data = seed, np.random.default_rng(seed % 2**64)
         return self
 
     def seed(self) -> int:
-        """Begins anew with a seed that nobody knows, and tells it."""
+        """Restarts with an unpredictable seed, and returns it."""
         return self.manual_seed(secrets.randbits(32)).initial_seed()
 
     def initial_seed(self) -> int:
-        """The seed it began with."""
+        """Returns the last seed."""
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The state, as a uint8 Tensor of 37 bytes."""
+        """Returns the state, as a uint8 Tensor of 37 bytes."""
         state: Any = self._data.bit_generator.state
         numbers = (*state["state"].values(), state["uinteger"], state["has_uint32"])
         parts = [int(n).to_bytes(size, "little") for n, size in zip(numbers, (16, 16, 4, 1))]
         return wrap(np.frombuffer(b"".join(parts), np.uint8).copy())
 
     def set_state(self, state: Tensor) -> None:
-        """Goes on from a state that ``get_state`` gave."""
+        """Restores a state that ``get_state`` returned."""
         text = state.asnumpy().tobytes()
         if len(text) != 37:
             raise ValueError("the state of a Generator is what its get_state gives")
@@ -84,7 +84,7 @@ class Generator:
         }
 
 
-#: The generator of everything that is drawn without a seed.
+#: The generator of all draws without a seed.
 default_generator = Generator()
 default_generator.name = "rng"
 _streams: dict[tuple[int, ...], Generator] = {}
@@ -92,7 +92,7 @@ _state: dict[str, int | None] = {"seed": None}
 
 
 def set_seed(seed: int) -> None:
-    """Restarts all random numbers, NumPy's global ones among them; Generators stay as they are."""
+    """Restarts all streams of random numbers and NumPy's global one, but no user's Generator."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise TypeError(f"The argument 'seed' must be type of int, but got {type(seed).__name__}.")
     if seed < 0:
@@ -105,42 +105,42 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """The last seed that was set, if any."""
+    """Returns the last seed that was set, if any."""
     return _state["seed"]
 
 
 def manual_seed(seed: int) -> Generator:
-    """Restarts the generator of everything that is drawn without a seed."""
+    """Restarts the generator of all draws without a seed."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """As ``manual_seed``, with a seed that nobody knows; tells it."""
+    """Restarts the generator of all draws without a seed by an unpredictable seed; returns that."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that what is drawn without a seed began with."""
+    """Returns the last seed of the generator of all draws without a seed."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of what is drawn without a seed."""
+    """Returns the state of the generator of all draws without a seed."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Tensor) -> None:
-    """Goes on from a state that ``get_rng_state`` gave."""
+    """Restores a state that ``get_rng_state`` returned."""
     default_generator.set_state(state)
 
 
 def generator() -> np.random.Generator:
-    """What initializers draw from."""
+    """Returns the NumPy generator of all draws without a seed."""
     return default_generator.numpy
 
 
 def stream(*seeds: int) -> Generator:
-    """The generator of explicit seeds: draws of the same seeds go on where the last one ended."""
+    """Returns the generator of explicit seeds; a later call with the same seeds continues it."""
     if seeds not in _streams:
         if len(_streams) >= STREAMS:
             del _streams[next(iter(_streams))]
@@ -156,8 +156,8 @@ def _restart(generator: Generator, seeds: tuple[int, ...]) -> None:
 
 @contextmanager
 def replayed() -> Iterator[None]:
-    """After the block, every generator is where it was before it: what draws can be run again."""
-    kept = [(generator, generator.get_state()) for generator in _everyone]
+    """Restores all generators after the block, so that the same draws can be run again."""
+    kept = [(generator, generator.get_state()) for generator in _all_generators]
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
-"""Containers of arrays: what they are made of, and how one like them is made of other parts.
+"""Containers of arrays: their leaves, their skeletons, and their reconstruction from both.
 
 Tuples, lists and dicts are containers, and so are named tuples, dataclasses that hold arrays, and
-the classes that ``register_container`` names. A *skeleton* is a container without its leaves: the
-arrays, Tensors and floats in it, and the values of a text that is being compiled. Whatever else it
-holds is part of the skeleton.
+the classes of ``register_container``. Leaves are arrays, Tensors, floats, and values of a function
+that is being compiled. A *skeleton* is the rest of a container: a pytree definition with the
+constants in it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from autodiff_compiler.common.mutable import Mutable, plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 
-#: What of a class makes its objects containers: ``flatten(object)`` gives the parts and whatever
-#: else it is made of, ``unflatten(rest, parts)`` an object.
+#: ``flatten`` and ``unflatten`` of each registered class. ``flatten(object)`` returns (parts, rest),
+#: and ``unflatten(rest, parts)`` an object.
 _REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
 
 _LEAVES = (Tensor, np.ndarray, np.generic, float, complex, Value)
@@ -35,15 +35,15 @@ def register_container(
     flatten: Callable[[Any], tuple[Sequence[Any], Any]],
     unflatten: Callable[[Any, Sequence[Any]], Any],
 ) -> type:
-    """Make objects of a class containers: arguments and results like tuples and dicts.
+    """Registers a class whose objects are containers: arguments and results like tuples and dicts.
 
-    flatten     ``flatten(object)`` gives a tuple of its parts, and the rest that it is made of: a
-                value that can be hashed, and is no part of any gradient.
-    unflatten   ``unflatten(rest, parts)`` gives an object.
+    flatten     ``flatten(object)`` returns a tuple of the object's parts, and the rest of it: a
+                hashable value that has no gradient.
+    unflatten   ``unflatten(rest, parts)`` returns an object.
 
-    Both are compiled where a compiled function takes or gives such an object. Dataclasses and named
-    tuples are containers as they are. Returns the class. Raises TypeError for what is no class, or
-    cannot be called.
+    Both are compiled where a compiled function takes or returns such an object. Dataclasses and
+    named tuples need no registration. Returns the class. Raises TypeError for anything but a class
+    and two functions.
     """
     if not isinstance(cls, type):
         raise TypeError(f"a class is to be registered, but got {cls!r}")
@@ -55,17 +55,17 @@ def register_container(
 
 
 def registered(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
-    """Return ``flatten`` and ``unflatten`` of a registered class."""
+    """Returns ``flatten`` and ``unflatten`` of a registered class."""
     return _REGISTERED.get(cls) if isinstance(cls, type) else None
 
 
 def is_named_tuple(cls: Any) -> bool:
-    """Decide whether a class is one of named tuples."""
+    """True if a class is a named tuple."""
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
 def is_record(cls: Any) -> bool:
-    """Decide whether objects of a class are containers that Python does not bring itself."""
+    """True if objects of a class are containers other than tuples, lists and dicts."""
     if cls in _REGISTERED or is_named_tuple(cls):
         return True
     plain = isinstance(cls, type) and not hasattr(cls, "construct")
@@ -74,12 +74,12 @@ def is_record(cls: Any) -> bool:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Stands for a leaf in a skeleton."""
+    """The place of a leaf in a skeleton."""
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A part that is no leaf and has none: the same value in every call."""
+    """A constant part of a skeleton: it is no leaf and has none."""
 
     value: Any
 
@@ -104,7 +104,7 @@ class Node:
     keys: tuple[Any, ...] | None
     parts: tuple[Any, ...]
     rest: Any = None
-    #: Tells 1 from True among the names and the rest, and 0.0 from -0.0.
+    #: Makes 1 differ from True among the names and the rest, and 0.0 from -0.0.
     kinds: Any = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ LEAF = Leaf()
 
 
 def skeleton_of(value: Any, leaves: list[Any]) -> Any:
-    """Return the skeleton of a value; its leaves are added to ``leaves``, left to right."""
+    """Returns the skeleton of a value, and appends its leaves to ``leaves``, left to right."""
     if isinstance(value, _LEAVES):
         leaves.append(value)
         return LEAF
@@ -132,7 +132,7 @@ def skeleton_of(value: Any, leaves: list[Any]) -> Any:
 
 
 def filled(skeleton: Any, leaves: Iterator[Any], known: Callable[[Any], Any] | None = None) -> Any:
-    """Return a container with these leaves; ``known`` changes what is no leaf."""
+    """Returns a container of a skeleton and leaves; ``known`` maps its constant parts."""
     if isinstance(skeleton, Leaf):
         return next(leaves)
     if isinstance(skeleton, Known):
@@ -141,7 +141,7 @@ def filled(skeleton: Any, leaves: Iterator[Any], known: Callable[[Any], Any] | N
 
 
 def made(node: Node, parts: Sequence[Any]) -> Any:
-    """Return a container like ``node`` of these parts."""
+    """Returns a container like ``node`` with the given parts."""
     kind = node.kind
     if kind in _REGISTERED:
         return _REGISTERED[kind][1](node.rest, tuple(parts))
@@ -158,7 +158,7 @@ def made(node: Node, parts: Sequence[Any]) -> Any:
 
 
 def holds_records(value: Any) -> bool:
-    """Decide whether there is a container with leaves that is no tuple, list or dict."""
+    """True if the value holds a container with leaves that is no tuple, list or dict."""
     kind = plain_kind(value)
     if kind in _BUILTIN:
         items = value.values() if kind is dict else value
@@ -167,14 +167,14 @@ def holds_records(value: Any) -> bool:
 
 
 def leaves_of(value: Any) -> list[Any]:
-    """Return the leaves of a value, left to right."""
+    """Returns the leaves of a value, left to right."""
     found: list[Any] = []
     skeleton_of(value, found)
     return found
 
 
 def children(skeleton: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a skeleton with the text that leads to each: ``.w``, ``[0]``, ``['b']``."""
+    """Yields the parts of a skeleton, each with its accessor: ``.w``, ``[0]``, ``['b']``."""
     if not isinstance(skeleton, Node):
         return
     record = is_record(skeleton.kind) and skeleton.keys is not None
@@ -201,7 +201,7 @@ def _taken_apart(value: Any) -> tuple[type, tuple[Any, ...] | None, Sequence[Any
         return kind, None, tuple(value), None
     names = tuple(f.name for f in dataclasses.fields(kind) if hasattr(value, f.name))
     state = getattr(value, "__dict__", None)
-    if isinstance(state, Mapping):  # what __post_init__ has stored besides
+    if isinstance(state, Mapping):  # attributes that __post_init__ has stored
         names = (*names, *(name for name in state if name not in names))
     return kind, names, tuple(getattr(value, name) for name in names), None
 

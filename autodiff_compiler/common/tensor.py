@@ -1,8 +1,8 @@
 """``Tensor``: an array at the boundary between a user's program and the compiler.
 
-Inside generated code every value is a plain ndarray; a Tensor wraps one, prints as MindSpore's
-does, and computes at once when no compiling is going on. Its numeric methods (``sum``,
-``reshape``, …) are installed by ``ops/methods/table.py``, which knows the operators.
+Inside generated code every value is a plain ndarray. A Tensor wraps one, prints like MindSpore's,
+and computes eagerly outside of compilation. Its numeric methods (``sum``, ``reshape``, …) are
+installed by ``ops/methods/table.py``.
 
 >>> Tensor([1.0, 2.0])
 Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
@@ -39,18 +39,18 @@ else:
 class Tensor(_Base):
     """An n-dimensional array of one dtype.
 
-    Made of Python data, arrays or tensors, all of which are copied; or of ``shape``, ``dtype`` and
-    ``init`` (an initializer, which ``init_data()`` runs). Without a ``dtype``, Python floats become
-    float32, ints int64, and arrays and tensors keep theirs. ``const_arg`` and ``device`` are
-    MindSpore's, and change nothing here.
+    ``input_data`` is Python data or an array, which is copied, or a Tensor, whose memory is shared
+    if the dtype is the same. In its place ``shape``, ``dtype`` and ``init`` may be given, an
+    initializer that ``init_data()`` runs. Without a ``dtype``, Python floats become float32, ints
+    int64, and arrays and tensors keep theirs. ``const_arg`` and ``device`` have no effect.
     """
 
-    # Slots, since every result of compiled code is one more Tensor: in memory it is little beside
-    # a small array. ``_init`` is an initializer that has not run yet, and not there after that.
+    # Slots keep a Tensor small beside a small array: compiled code returns one for each result.
+    # ``_init`` is an initializer that has not run yet; afterwards the attribute is deleted.
     __slots__ = ("__weakref__", "_data", "_hooks", "_init")
     apply_rank = 1
     _data: np.ndarray
-    #: What runs on the gradient of this Tensor.
+    #: Hooks that run on the gradient of this Tensor.
     _hooks: tuple[Hook, ...]
     _init: Callable[[np.ndarray], Any]
 
@@ -74,97 +74,100 @@ class Tensor(_Base):
     def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
         return wrap(eager_operators.apply(opdef, operands, attrs))
 
-    # ---- what it is
+    # ---- properties of the array
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size along each axis."""
+        """Returns the size along each axis."""
         return self._data.shape
 
     @property
     def dtype(self) -> mstype.Type:
-        """The dtype object; see ``common/dtype.py``."""
+        """Returns the dtype object; see ``common/dtype.py``."""
         return mstype.of_name(self._data.dtype.name)
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Returns the number of axes."""
         return self._data.ndim
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """Returns the number of elements."""
         return self._data.size
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
+        """Returns the number of bytes of an element."""
         return self._data.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes in all."""
+        """Returns the number of bytes of all elements."""
         return self._data.nbytes
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, along each axis."""
+        """Returns the bytes from an element to the next, along each axis."""
         return self._data.strides
 
     @property
     def device(self) -> str:
-        """Where the data is."""
+        """Returns the device of the data."""
         return "CPU"
 
     @property
     def data(self) -> Tensor:
-        """A plain Tensor on the same memory."""
+        """Returns a plain Tensor on the same memory."""
         return wrap(self._data)
 
     def stride(self, dim: int | None = None) -> Any:
-        """Elements from one to the next along an axis, or along each."""
+        """Returns the stride along an axis, or along each, in elements."""
         steps = [step // self.itemsize for step in self._data.strides]
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
-        """Where in its memory the first element is: at its beginning."""
+        """Returns 0: the first element is at the beginning of the memory."""
         return 0
 
     @property
     def T(self) -> Tensor:
-        """The axes in reverse order."""
+        """Returns the transpose: the axes in reverse order."""
         return wrap(self._data.T.copy())
 
     @property
     def mT(self) -> Tensor:
-        """The last two axes exchanged."""
+        """Returns the last two axes exchanged."""
         return wrap(np.swapaxes(self._data, -1, -2).copy())
 
     @property
     def H(self) -> Tensor:
-        """The conjugate of the transpose."""
+        """Returns the conjugate of the transpose."""
         return wrap(np.conj(self._data.T).copy())
 
     @property
     def init(self) -> Callable[[np.ndarray], Any] | None:
-        """The initializer that is still to run."""
+        """Returns the initializer that has not run yet, or None."""
         return getattr(self, "_init", None)
 
     @property
     def has_init(self) -> bool:
-        """Whether an initializer is still to run."""
+        """True if an initializer has not run yet."""
         return self.init is not None
 
     def init_data(self) -> Tensor:
-        """Runs the initializer that the Tensor was made with."""
+        """Runs the initializer, if there is one that has not run yet."""
         if self.init is not None:
             self.init(self._data)
             del self._init
         return self
 
     def register_hook(self, hook_fn: Callable[[Any], Any]) -> HookHandle:
-        """``hook_fn`` gets the gradient of this Tensor whenever one is computed; what it returns,
-        unless that is None, takes its place. Several run in the order of their registration."""
+        """Registers ``hook_fn``, which is called with each gradient of this Tensor.
+
+        Its result, unless it is None, replaces the gradient. Hooks run in the order of their
+        registration.
+        """
         return register(self, "gradient", hook_fn, "register_hook")
 
     # ---- text
@@ -235,102 +238,102 @@ class Tensor(_Base):
         self._written()
 
     def _written(self) -> None:
-        """Take notice of a write to the array in place."""
+        """Is called after a write to the array in place; a subclass overrides it."""
 
-    # ---- to and from other forms
+    # ---- conversion
 
     def asnumpy(self) -> np.ndarray:
-        """The array itself: writing to it writes to the Tensor."""
+        """Returns the array itself: writing to it writes to the Tensor."""
         return self._data
 
     def numpy(self) -> np.ndarray:
-        """As ``asnumpy``."""
+        """Returns the array itself, as ``asnumpy``."""
         return self._data
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Returns nested lists of Python numbers."""
         return self._data.tolist()
 
     def item(self) -> Any:
-        """The only element, as a Python number; a ValueError if there are several, or none."""
+        """Returns the only element as a Python number; a Tensor of another size is a ValueError."""
         if self.size != 1:
             raise ValueError("Only one element tensors can be converted to Python scalars")
         return self._data.item()
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
-        """A Tensor on the memory of ``array``; a TypeError for what is no ndarray."""
+        """Returns a Tensor on the memory of ``array``; raises TypeError if it is no ndarray."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'Tensor.from_numpy', an ndarray is needed, not {type(array)}")
         mstype.of_name(array.dtype.name)
         return wrap(array)
 
     def copy(self) -> Tensor:
-        """A Tensor with the same elements in memory of its own."""
+        """Returns a Tensor with the same elements in memory of its own."""
         return wrap(self._data.copy())
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
-        """The elements in another dtype: ours, NumPy's, or its name."""
+        """Returns the elements in another dtype, given as ours, NumPy's, or a name."""
         name = mstype.to_numpy_name(dtype)
         if not copy and name == self._data.dtype.name:
             return self
         return wrap(cast(self._data, name))
 
     def to(self, dtype: Any) -> Tensor:
-        """The elements in another dtype; a Tensor of that dtype shares its memory."""
+        """Returns the elements in another dtype; the result shares memory if it is the same one."""
         same = mstype.to_numpy_name(dtype) == self._data.dtype.name
         return wrap(self._data) if same else self.astype(dtype)
 
     def half(self) -> Tensor:
-        """As float16."""
+        """Returns the elements as float16."""
         return self.to(mstype.float16)
 
     def float(self) -> Tensor:
-        """As float32."""
+        """Returns the elements as float32."""
         return self.to(mstype.float32)
 
     def double(self) -> Tensor:
-        """As float64."""
+        """Returns the elements as float64."""
         return self.to(mstype.float64)
 
     def byte(self) -> Tensor:
-        """As uint8."""
+        """Returns the elements as uint8."""
         return self.to(mstype.uint8)
 
     def short(self) -> Tensor:
-        """As int16."""
+        """Returns the elements as int16."""
         return self.to(mstype.int16)
 
     def int(self) -> Tensor:
-        """As int32."""
+        """Returns the elements as int32."""
         return self.to(mstype.int32)
 
     def long(self) -> Tensor:
-        """As int64."""
+        """Returns the elements as int64."""
         return self.to(mstype.int64)
 
     def bool(self) -> Tensor:
-        """Which elements are not zero."""
+        """Returns the elements as bool: True where they are not zero."""
         return self.to(mstype.bool_)
 
     def assign_value(self, value: Any) -> Tensor:
-        """Takes over the shape, dtype and elements of another Tensor."""
+        """Replaces shape, dtype and elements by those of another Tensor."""
         self._data = to_array(value)
         return self
 
     def set_dtype(self, dtype: Any) -> Tensor:
-        """Changes the dtype of this very Tensor."""
+        """Changes the dtype of this Tensor in place."""
         self._data = cast(self._data, mstype.to_numpy_name(dtype))
         return self
 
 
-#: ``next(BLANK)`` is a Tensor with nothing in it yet. All threads may ask: there is nothing to come
-#: to an end. A call of ``__new__`` packs its argument each time, and takes a third longer.
+#: ``next(BLANK)`` is a Tensor without attributes. The iterator is endless, so threads may share it.
+#: A call of ``__new__`` packs its argument each time, and takes a third longer.
 BLANK: Iterator[Tensor] = starmap(Tensor.__new__, repeat((Tensor,)))
 
 
 def wrap(value: Any) -> Any:
-    """Tensors for the arrays in ``value``, on their memory; containers keep their structure.
+    """Wraps the arrays in ``value`` in Tensors on their memory; containers keep their structure.
 
     >>> wrap((np.float32(1), 2))
     (Tensor(shape=[], dtype=Float32, value= 1), 2)
@@ -347,18 +350,18 @@ def wrap(value: Any) -> Any:
 
 
 def tensor(input_data: Any, dtype: mstype.Type | None = None) -> Tensor:
-    """A Tensor of ``input_data``, which is copied unless it is a Tensor of that dtype."""
+    """Returns a Tensor of ``input_data``; a Tensor of that dtype shares its memory."""
     return Tensor(input_data, dtype)
 
 
 def _is_comparable(other: Any) -> bool:
-    """Whether ``==`` works element by element; with anything else it gives a plain bool."""
+    """True if ``==`` works element by element; otherwise it returns a bool."""
     numbers = (bool, int, float, complex, np.ndarray, np.generic)
     return isinstance(other, numbers) or hasattr(other, "__apply_operator__")
 
 
 def _shared(data: Any, dtype: mstype.Type | None) -> np.ndarray:
-    """The array of a Tensor that has this dtype, which a second Tensor shares; else a new one."""
+    """Returns the array of a Tensor of this dtype itself, which is then shared; else a new one."""
     if isinstance(data, Tensor) and data._data.dtype.name == mstype.to_numpy_name(
         data.dtype if dtype is None else dtype
     ):

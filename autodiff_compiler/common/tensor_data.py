@@ -1,4 +1,4 @@
-"""What a Tensor can be made of: Python data and arrays to the ndarray that the Tensor holds.
+"""Conversion of Python data and arrays to the ndarray that a Tensor holds.
 
 Python ints become int64 and floats float32; an array keeps its dtype.
 """
@@ -25,7 +25,7 @@ _ACCEPTED = (
 )
 
 
-#: What a subclass of ndarray may define without its arrays meaning something else.
+#: Attributes that a subclass of ndarray may define without changing how its arrays compute.
 _HARMLESS = frozenset(
     (
         "__new__",
@@ -54,8 +54,9 @@ _HARMLESS = frozenset(
 
 @functools.cache
 def is_plain_array(kind: Any) -> bool:
-    """Decide whether arrays of a subclass of ndarray compute as plain arrays do: its class, and
-    those between the two, define nothing that arrays have.
+    """True if arrays of a subclass of ndarray compute like plain arrays.
+
+    The class and those between it and ndarray then override no attribute of ndarray.
 
     >>> [is_plain_array(kind) for kind in (np.ndarray, np.memmap, np.matrix, np.ma.MaskedArray)]
     [True, True, False, False]
@@ -73,7 +74,7 @@ _PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_wrap__", "__geta
 
 
 def objection_to(array: Any) -> tuple[str, str] | None:
-    """Return why an array or scalar of NumPy is not compiled, and the cure; None if it is."""
+    """Returns why an array or scalar of NumPy is not compiled, and the cure; None if it is."""
     kind: Any = type(array)
     if isinstance(array, np.ndarray) and not is_plain_array(kind):
         return (
@@ -97,20 +98,22 @@ def _makes_an_array(kind: Any) -> bool:
 
 @functools.cache
 def _is_installed(kind: Any) -> bool:
-    """Whether a class stands in an installed package, and not in the user's own text."""
+    """True if a class is defined in an installed package, and not in the user's program."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def is_foreign(thing: Any, installed: bool = False) -> bool:
-    """Whether this is no array, but something that one can be made of, such as a Series of pandas.
-    ``installed``: of an installed package alone, for the user's own objects have texts."""
+    """True if ``thing`` is no array but converts to one, such as a Series of pandas.
+
+    With ``installed``, only for classes of installed packages: the user's own can be compiled.
+    """
     kind: Any = type(thing)
     return _makes_an_array(kind) and (not installed or _is_installed(kind))
 
 
 def to_array(data: Any, dtype: mstype.Type | None = None) -> np.ndarray:
-    """A fresh array of ``data``, cast to ``dtype`` where one is given.
+    """Returns a new array of ``data``, cast to ``dtype`` if one is given.
 
     >>> to_array([1, 2]).dtype, to_array([1, 2.5]).dtype, to_array(np.float64(1)).dtype
     (dtype('int64'), dtype('float32'), dtype('float64'))
@@ -145,7 +148,7 @@ def to_array(data: Any, dtype: mstype.Type | None = None) -> np.ndarray:
 
 
 def cast(array: np.ndarray, name: str) -> np.ndarray:
-    """``array`` with another dtype, silently truncated or wrapped; always a fresh array."""
+    """Returns a new array with another dtype; values are truncated or wrapped without a warning."""
     with np.errstate(all="ignore"):
         if array.dtype.kind == "c" and np.dtype(name).kind not in "cb":
             array = array.real
@@ -170,7 +173,7 @@ def _from_sequence(data: list | tuple) -> np.ndarray:
 
 
 def plain(data: Any) -> Any:
-    """``data`` with every tensor in it replaced by its array."""
+    """Replaces each tensor in ``data`` by its array, and tuples by lists."""
     if isinstance(data, (list, tuple)):
         return [plain(item) for item in data]
     return data.asnumpy() if hasattr(data, "asnumpy") else data

@@ -1,7 +1,7 @@
-"""How a Tensor prints itself: the text of ``repr(tensor)``.
+"""The text of ``repr(tensor)``.
 
-``str(tensor)`` is NumPy's. ``repr`` has a format of its own, seen inside tuples of gradients:
-exponents for floats, one column width for all elements, long axes cut to three at each end.
+``str(tensor)`` is NumPy's. ``repr``, which also prints the items of tuples, has a format of its
+own: exponents for floats, one column width for all elements, long axes cut to three at each end.
 
 >>> print(tensor_text(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), "Float32"))
 Tensor(shape=[2, 2], dtype=Float32, value=
@@ -24,7 +24,7 @@ FLOAT_DECIMALS = {"float16": 4, "float32": 8, "float64": 8}
 
 
 def tensor_text(array: np.ndarray, dtype: str) -> str:
-    """The ``repr`` of a Tensor that holds ``array``."""
+    """Returns the ``repr`` of a Tensor that holds ``array``."""
     gap = "\n" if array.ndim >= 2 else " "
     return f"Tensor(shape={list(array.shape)}, dtype={dtype}, value={gap}{_value_text(array)})"
 
@@ -41,7 +41,7 @@ def _value_text(array: np.ndarray) -> str:
 
 
 def _axis_text(array: np.ndarray, width: int, depth: int) -> str:
-    """``depth`` counts the brackets that are open, which is how far a new row is indented."""
+    """Returns the text of an array; ``depth``, the open brackets, is the indent of a new row."""
     if array.ndim == 1:
         parts = [_element_text(element).rjust(width) for element in _ends(array, depth == 1)]
         if len(parts) < len(array):
@@ -56,7 +56,7 @@ def _axis_text(array: np.ndarray, width: int, depth: int) -> str:
 
 
 def _ends(array: np.ndarray, alone: bool) -> list[Any]:
-    """The items of the first axis that are shown; a vector ``alone`` may be longer."""
+    """Returns the shown items of the first axis; an ``alone`` vector may show more of them."""
     limit = LONG_VECTOR if alone else LONG_AXIS
     return list(array) if len(array) <= limit else [*array[:SHOWN], *array[-SHOWN:]]
 
@@ -77,7 +77,7 @@ def _element_text(element: Any) -> str:
 
 
 def _scalar_text(element: Any) -> str:
-    """A number on its own: as few digits as it needs, six at most."""
+    """Returns the text of a single number, with six digits at most."""
     kind = element.dtype.kind
     if kind == "f":
         return f"{float(element):g}"

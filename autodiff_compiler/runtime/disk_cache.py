@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.interface import GeneratedText, parse_type
 from autodiff_compiler.span import Span
 
@@ -47,7 +47,7 @@ def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> Ge
     made = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(_written(made))
     except (OSError, ValueError) as error:
         warnings.warn(f"compiled code cannot be cached in {folder}: {error}", stacklevel=2)

@@ -1,6 +1,6 @@
-"""``Cell``: what models are made of. Parameters and child cells register when they are stored.
+"""``Cell``: the base of models. Parameters and child cells are registered when they are stored.
 
-A subclass writes ``construct``; calling the Cell runs it, as Python or compiled by the mode.
+A subclass defines ``construct``. A call of the Cell runs it, as Python or compiled.
 
 >>> class Scale(Cell):
 ...     def __init__(self):
@@ -33,7 +33,7 @@ Result = TypeVar("Result", covariant=True)
 
 
 class _Constructs(Protocol[P, Result]):
-    """Gives a Cell the arguments and the result of its ``construct``."""
+    """Type of a Cell by the arguments and the result of its ``construct``."""
 
     def construct(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
 
@@ -45,9 +45,9 @@ class Cell(Tree):
     _compiled_forward = False
 
     _bprop_debug = False
-    #: Whether backward computes what it needs of this Cell again.
+    #: True if the backward function rematerialises the values of this Cell.
     _recompute = False
-    #: What runs before and after ``construct`` and its backward; see ``register_forward_hook``.
+    #: Hooks that run before and after ``construct`` and its backward.
     _hooks: tuple[Hook, ...] = ()
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
@@ -56,7 +56,7 @@ class Cell(Tree):
             _cells=OrderedDict(),
             _buffers={},
             _flags={},
-            _hooks=(),  # found at once by the guards, which look every time
+            _hooks=(),  # in the instance, because the guards read it in every call
             _auto_prefix=auto_prefix,
             _name_prefix="",
             training=False,
@@ -76,12 +76,12 @@ class Cell(Tree):
             return self._hooked(args, kwargs) if self._hooks else self.construct(*args, **kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the Cell computes; a subclass defines it."""
+        """Computes the Cell's output; a subclass defines it."""
         raise AttributeError("For 'Cell', the method 'construct' is not defined.")
 
     @property
     def bprop_debug(self) -> bool:
-        """Whether a ``bprop`` is to be debugged in MindSpore; here its text is printed anyway."""
+        """MindSpore's flag for debugging a ``bprop``; it has no effect here."""
         return self._bprop_debug
 
     @bprop_debug.setter
@@ -94,39 +94,50 @@ class Cell(Tree):
         self._bprop_debug = value
 
     def recompute(self, **options: Any) -> None:
-        """From now on backward keeps the inputs of this Cell, where it is part of another, and
-        computes the rest again. The options are MindSpore's, and change nothing here."""
+        """Marks the Cell for rematerialisation, where it is part of another Cell.
+
+        Its inputs are saved, and the backward function computes its other values again. The
+        options are MindSpore's, and have no effect.
+        """
         self._recompute = True
 
     # ---- hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """``hook_fn(cell, inputs)`` runs before ``construct``; what it returns, unless that is
-        None, takes the place of the inputs."""
+        """Registers ``hook_fn(cell, inputs)``, which runs before ``construct``.
+
+        Its result, unless it is None, replaces the inputs.
+        """
         return register(self, "forward_pre", hook_fn, "register_forward_pre_hook")
 
     def register_forward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """``hook_fn(cell, inputs, output)`` runs after ``construct``; what it returns, unless that
-        is None, takes the place of the output, and is differentiated."""
+        """Registers ``hook_fn(cell, inputs, output)``, which runs after ``construct``.
+
+        Its result, unless it is None, replaces the output, and is differentiated.
+        """
         return register(self, "forward", hook_fn, "register_forward_hook")
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """``hook_fn(cell, grad_output)`` runs before the Cell's backward, on a tuple; what it
-        returns, unless that is None, takes its place."""
+        """Registers ``hook_fn(cell, grad_output)``, which runs before the Cell's backward.
+
+        ``grad_output`` is a tuple; the hook's result, unless it is None, replaces it.
+        """
         return register(self, "backward_pre", hook_fn, "register_backward_pre_hook")
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """``hook_fn(cell, grad_input, grad_output)`` runs after the Cell's backward, on tuples;
-        what it returns, unless that is None, takes the place of ``grad_input``."""
+        """Registers ``hook_fn(cell, grad_input, grad_output)``, which runs after the backward.
+
+        Both are tuples; the hook's result, unless it is None, replaces ``grad_input``.
+        """
         return register(self, "backward", hook_fn, "register_backward_hook")
 
     @property
     def cls_name(self) -> str:
-        """The name of the class."""
+        """Returns the name of the class."""
         return type(self).__name__
 
     def _hooked(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """``construct`` with the hooks of forward."""
+        """Calls ``construct`` and the forward hooks."""
         for hook in self._hooks:
             found = hook.function(self, args) if hook.kind == "forward_pre" else None
             if found is not None:
@@ -243,22 +254,22 @@ class Cell(Tree):
     # ---- modes
 
     def set_train(self, mode: bool = True) -> Cell:
-        """Training or inference, for this Cell and all below it."""
+        """Sets training or inference mode, for this Cell and all below it."""
         for _, cell in self.cells_and_names():
             cell.training = mode
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Whether gradients are wanted; parameters are not changed."""
+        """Sets ``requires_grad`` of the Cell; its Parameters do not change."""
         self.requires_grad = requires_grad
         return self
 
     def to_float(self, dst_type: mstype.Type) -> Cell:
-        """From now on this Cell and all now below it compute in float16, bfloat16 or float32.
+        """Sets the compute dtype of this Cell and all below it: float16, bfloat16 or float32.
 
         Floating tensors among the arguments, and Parameters and Tensors that ``construct`` reads,
-        are cast; the Parameters stay as they are, and their gradients have their dtype. A Cell
-        that this was said to runs compiled in every mode. Raises ValueError for another dtype.
+        are cast. The Parameters keep their dtype, and so do their gradients. The Cells run compiled
+        in every mode from now on. Raises ValueError for another dtype.
         """
         if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
             raise ValueError(
@@ -273,12 +284,12 @@ class Cell(Tree):
         return self
 
     def set_inputs(self, *inputs: Any, **named: Any) -> None:
-        """Accepted for compatibility: the compiler reads types from each call."""
+        """Does nothing: the compiler reads types from each call."""
 
     # ---- text
 
     def extend_repr(self) -> str:
-        """What stands between the parentheses; a subclass overrides it."""
+        """Returns the text between the parentheses of ``repr``; a subclass overrides it."""
         return ""
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""What a Cell holds, with all that is below it: children, Parameters, buffers, flags, by name.
+"""The tree of a Cell: children, Parameters, buffers and flags, by name.
 
-Paths are made of attribute names: ``seq.0.weight``. A Parameter's own name is the path it had when
-its Cell was stored, unless it was given one.
+Paths are made of attribute names: ``seq.0.weight``. A Parameter's own name is the path that it had
+when its Cell was stored, unless it was given one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autodiff_compiler.common.tensor import Tensor
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` did not find, and what it had no place for."""
+    """The names that ``load_state_dict`` did not find, and those that the Cell does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -34,11 +34,11 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Tree:
-    """The part of a Cell that knows what it holds.
+    """Base of ``Cell``: its registries, and walks over all Cells below it.
 
-    Parameters and children are kept twice: as plain attributes, to be read quickly, and in the
-    registries ``_params`` and ``_cells``, which hold their order. Of buffers, ``_buffers`` tells
-    whether they are part of the state.
+    Parameters and children are stored twice: as plain attributes, for fast reads, and in the
+    registries ``_params`` and ``_cells``, in order. ``_buffers`` maps the name of each buffer to
+    True if the buffer is part of the state.
     """
 
     _params: OrderedDict[str, Parameter]
@@ -49,11 +49,11 @@ class Tree:
     # ---- cells
 
     def cells(self) -> ValuesView[Any]:
-        """The direct children, each once."""
+        """Returns the direct children, each once."""
         return self.name_cells().values()
 
     def name_cells(self) -> OrderedDict[str, Any]:
-        """The direct children by attribute name, each once."""
+        """Returns the direct children by attribute name, each once."""
         seen: set[int] = set()
         found: OrderedDict[str, Any] = OrderedDict()
         for name, cell in self._cells.items():
@@ -63,8 +63,10 @@ class Tree:
         return found
 
     def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
-        """Pairs of path and Cell: this one and all below it, depth first, each once; without those
-        in ``cells``."""
+        """Yields (path, Cell) for this Cell and all below it, except those in ``cells``.
+
+        The order is depth first, and each Cell comes once.
+        """
         return self._walk(name_prefix, {id(cell) for cell in cells or ()})
 
     def _walk(self, path: str, seen: set[int]) -> Iterator[Any]:
@@ -76,7 +78,7 @@ class Tree:
             yield from cell._walk(_joined(path, name), seen)
 
     def get_sub_cell(self, target: str) -> Any:
-        """The Cell at a path, such as ``"seq.0"``. Raises AttributeError where there is none."""
+        """Returns the Cell at a path such as ``"seq.0"`` or raises AttributeError."""
         found: Any = self
         for name in target.split(".") if target else ():
             if name not in found._cells:
@@ -96,7 +98,7 @@ class Tree:
     def parameters_and_names(
         self, name_prefix: str = "", expand: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their paths: own ones first, then those of the children."""
+        """Yields (path, Parameter): the Cell's own first, then those of its children."""
         seen: set[int] = set()
         for path, cell in self._owners(name_prefix, expand):
             for name, parameter in cell._params.items():
@@ -104,24 +106,24 @@ class Tree:
                     seen.add(id(parameter))
                     yield _joined(path, name), parameter
 
-    def _owners(self, path: str, all_of_them: bool) -> Iterator[Any]:
-        return self._walk(path, set()) if all_of_them else iter([(path, self)])
+    def _owners(self, path: str, recurse: bool) -> Iterator[Any]:
+        return self._walk(path, set()) if recurse else iter([(path, self)])
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
-        """All parameters, or the Cell's own ones only."""
+        """Returns all parameters, or the Cell's own ones only."""
         for _, parameter in self.parameters_and_names(expand=expand):
             yield parameter
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """The parameters with ``requires_grad``."""
+        """Returns the parameters with ``requires_grad``."""
         return [p for p in self.get_parameters(recurse) if p.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """The parameters without ``requires_grad``."""
+        """Returns the parameters without ``requires_grad``."""
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
-        """The parameters by their own names."""
+        """Returns the parameters by their own names."""
         return OrderedDict((p.name, p) for p in self.get_parameters(recurse))
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
@@ -135,7 +137,7 @@ class Tree:
             parameter.name = prefix + path
 
     def check_names(self) -> None:
-        """Refuses two parameters of one name with a ValueError."""
+        """Raises ValueError if two parameters have the same name."""
         names: set[str] = set()
         for parameter in self.get_parameters():
             if parameter.name in names:
@@ -146,15 +148,15 @@ class Tree:
             names.add(parameter.name)
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
-        """The parameters by themselves: their values are there from the beginning."""
+        """Returns each parameter by itself: parameters are initialized when they are created."""
         return {parameter: parameter for parameter in self.get_parameters()}
 
     # ---- buffers, and the whole state
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Stores a Tensor that is no Parameter; ``persistent``: it is part of ``state_dict``.
+        """Stores a Tensor that is no Parameter. A ``persistent`` one is part of ``state_dict``.
 
-        Raises TypeError for what is no Tensor, KeyError for a name that is taken.
+        Raises TypeError for anything but a Tensor or None, KeyError for a name that is taken.
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of a buffer must be str, but got {type(name).__name__}")
@@ -171,19 +173,19 @@ class Tree:
         object.__setattr__(self, name, tensor)
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Buffers with their paths."""
+        """Yields (path, buffer)."""
         for path, cell in self._owners(prefix, recurse):
             for name in cell._buffers:
                 if getattr(cell, name) is not None:
                     yield _joined(path, name), getattr(cell, name)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this Cell, and of all below it."""
+        """Returns the buffers of this Cell, and of all below it."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def state_dict(self, prefix: str = "") -> OrderedDict[str, Tensor]:
-        """Parameters and persistent buffers by their paths, with ``prefix`` before each."""
+        """Returns Parameters and persistent buffers by their paths, with ``prefix`` before each."""
         found: dict[int, tuple[str, Tensor]] = {}
         for path, cell in self._walk("", set()):
             names = [*cell._params, *(name for name, kept in cell._buffers.items() if kept)]
@@ -196,10 +198,10 @@ class Tree:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True
     ) -> IncompatibleKeys:
-        """Takes over the values of Tensors by their paths, cast to the dtypes here.
+        """Copies the values of Tensors by their paths, cast to the dtypes of this Cell.
 
-        Raises RuntimeError where a shape is another one, and, if ``strict``, where a name is
-        missing or not known; then nothing is changed.
+        Raises RuntimeError if a shape differs or, if ``strict``, if a name is missing or unknown.
+        Then no value has changed.
         """
         have = self.state_dict()
         keys = IncompatibleKeys(
@@ -228,20 +230,20 @@ class Tree:
     # ---- flags
 
     def add_flags(self, **flags: Any) -> Any:
-        """Stores marks of the user's as attributes; ``get_flags`` tells them."""
+        """Stores flags as attributes; ``get_flags`` returns them."""
         self._flags.update(flags)
         for name, flag in flags.items():
             setattr(self, name, flag)
         return self
 
     def add_flags_recursive(self, **flags: Any) -> Any:
-        """``add_flags`` of this Cell and all below it."""
+        """Calls ``add_flags`` on this Cell and all below it."""
         for _, cell in self._walk("", set()):
             cell.add_flags(**flags)
         return self
 
     def get_flags(self) -> dict[str, Any]:
-        """The marks that were given by ``add_flags``."""
+        """Returns the flags that ``add_flags`` stored."""
         return self._flags
 
 

@@ -15,8 +15,8 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 
 
-class _Positions(Cell):
-    """Children known by their position. ``cell_list`` is the tuple of them."""
+class _Sequence(Cell):
+    """Base of sequences of Cells. ``cell_list`` is the tuple of the children."""
 
     def __init__(self, children: Iterable[tuple[str, Any]], auto_prefix: bool = True):
         super().__init__(auto_prefix)
@@ -34,7 +34,7 @@ class _Positions(Cell):
         self.cell_list = tuple(self._cells.values())
 
     def _reset(self, children: Iterable[Cell]) -> None:
-        """Numbers the children anew."""
+        """Replaces the children by ``children``, numbered from 0."""
         kept = list(children)
         self._cells.clear()
         self.cell_list = ()
@@ -53,10 +53,10 @@ class _Positions(Cell):
         return self.cell_list[self._position(index)]
 
     @classmethod
-    def _of(cls, children: list[tuple[str, Cell]]) -> _Positions:
-        """A container of these very cells, whose names and those of their parameters stay."""
+    def _of(cls, children: list[tuple[str, Cell]]) -> _Sequence:
+        """Returns a container of these cells; their names and their parameters' names stay."""
         made = cls.__new__(cls)
-        _Positions.__init__(made, (), auto_prefix=False)
+        _Sequence.__init__(made, (), auto_prefix=False)
         for name, child in children:
             made._enter(name, child)
         return made
@@ -90,8 +90,8 @@ class _Positions(Cell):
         return self
 
 
-class SequentialCell(_Positions):
-    """Cells one after the other: each gets what the one before returns.
+class SequentialCell(_Sequence):
+    """Composition of cells: each gets the output of the one before.
 
     Takes cells, one list of them, or one OrderedDict whose keys become names.
     """
@@ -104,25 +104,25 @@ class SequentialCell(_Positions):
             super().__init__(_numbered(args))
 
     def construct(self, x: Any) -> Tensor:
-        """The last cell's result."""
+        """Returns the last cell's result."""
         for cell in self.cell_list:
             x = cell(x)
         return x
 
 
-class CellList(_Positions):
-    """A list of cells, to be looped over in ``construct``."""
+class CellList(_Sequence):
+    """A list of cells, for loops in ``construct``."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
         super().__init__(_numbered(args), auto_prefix)
 
     def construct(self, *args: Any) -> Any:
-        """A list cannot be called."""
+        """Raises NotImplementedError: a list cannot be called."""
         raise NotImplementedError("CellList is not callable; loop over it in construct.")
 
     @classmethod
-    def _of(cls, children: list[tuple[str, Cell]]) -> _Positions:
-        """As of a sequence, numbered anew."""
+    def _of(cls, children: list[tuple[str, Cell]]) -> _Sequence:
+        """Returns a list of these cells, numbered from 0."""
         return super()._of([(str(k), child) for k, (_, child) in enumerate(children)])
 
     def insert(self, index: int, cell: Cell) -> None:
@@ -141,7 +141,7 @@ class CellList(_Positions):
 
 
 class CellDict(Cell):
-    """A dict of cells by string."""
+    """A dict of cells, with strings as keys."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
         super().__init__(auto_prefix)
@@ -149,7 +149,7 @@ class CellDict(Cell):
             self.update(given)
 
     def construct(self, *args: Any) -> Any:
-        """A dict cannot be called."""
+        """Raises NotImplementedError: a dict cannot be called."""
         raise NotImplementedError("CellDict is not callable; look its cells up in construct.")
 
     def __getitem__(self, key: str) -> Cell:
@@ -180,28 +180,28 @@ class CellDict(Cell):
             self[key] = cell
 
     def keys(self) -> Any:
-        """The keys."""
+        """Returns the keys."""
         return self._cells.keys()
 
     def values(self) -> Any:
-        """The cells."""
+        """Returns the cells."""
         return self._cells.values()
 
     def items(self) -> Any:
-        """Pairs of key and cell."""
+        """Returns the pairs of key and cell."""
         return self._cells.items()
 
     def pop(self, key: str) -> Cell:
-        """Takes a cell out."""
+        """Removes a cell and returns it."""
         return self._cells.pop(key)
 
     def clear(self) -> None:
-        """Takes all cells out."""
+        """Removes all cells."""
         self._cells.clear()
 
 
 def _numbered(args: tuple) -> Iterator[tuple[str, Any]]:
-    """Positions as names, for cells given one by one or as one list."""
+    """Yields cells, given one by one or as one list, with their positions as names."""
     only_a_list = len(args) == 1 and isinstance(args[0], (list, tuple))
     cells = args[0] if only_a_list else args
     return ((str(position), cell) for position, cell in enumerate(cells))

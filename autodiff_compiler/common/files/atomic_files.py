@@ -1,4 +1,4 @@
-"""Files that are written whole: who reads one sees the old text or the new, never half of it."""
+"""Atomic replacement of files: a reader sees the old content or the new, never a part of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import BinaryIO
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write bytes to, which takes the place of ``path`` at the end, with the rights of
-    any new file. If anything goes wrong, what was at ``path`` stays."""
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Opens a temporary file for bytes, which replaces ``path`` when the block has ended.
+
+    The file gets the permissions of any new file. After an exception ``path`` is unchanged.
+    """
     path = os.fspath(path)
     try:
         handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".part")
     except OSError as error:
-        error.filename = path  # the caller knows no other
+        error.filename = path  # the caller does not know the temporary name
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -35,4 +37,4 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-__all__ = ["written_whole"]
+__all__ = ["atomic_write"]

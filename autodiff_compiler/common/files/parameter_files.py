@@ -1,8 +1,7 @@
-"""Checkpoints: the Parameters of a net in a file, and back.
+"""Checkpoint files: saves the Parameters of a net, and loads them.
 
-A file is an archive of NumPy's (``.npz``, by whatever name) of one array for each name; nothing in
-it is executed when it is read. It is written beside its place and moved there as a whole, and a
-net takes new values only when all of them fit.
+A file is a NumPy archive (``.npz``, under any name) with an array for each name. Reading it
+executes nothing. Files are written atomically, and a net gets new values only if all of them fit.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 
@@ -33,17 +32,18 @@ def save_checkpoint(
 ) -> None:
     """Writes a Cell, a dict of Tensors by name, or a list of {'name', 'data'} to a file.
 
-    ``append_dict`` are more of them: Tensors, bools and numbers. ``choice_func`` tells of a name
-    whether it is written. ``integrated_save`` and ``async_save`` are MindSpore's, and change
-    nothing here. Shapes and dtypes are kept. A file of that name is replaced, or stays as it was if
-    anything goes wrong. Raises TypeError for anything else to save, ValueError where there is no
-    such directory or two of the names are alike.
+    ``append_dict`` adds Tensors, bools and numbers by name. ``choice_func(name)`` is False for the
+    names to leave out. ``integrated_save`` and ``async_save`` are MindSpore's, and have no effect.
+    Shapes and dtypes are kept. A file of that name is replaced, or unchanged after an error.
+
+    Raises TypeError for anything else to save, ValueError for a missing directory and for a name
+    that comes twice.
     """
-    more = {
+    appended = {
         name: Tensor(value) if isinstance(value, (bool, int, float)) else value
         for name, value in (append_dict or {}).items()
     }
-    pairs = [*_named(save_obj), *_named(more)]
+    pairs = [*_named_tensors(save_obj), *_named_tensors(appended)]
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("For 'save_checkpoint', two Parameters have the same name.")
     arrays = {
@@ -51,16 +51,17 @@ def save_checkpoint(
         for name, data in pairs
         if choice_func is None or choice_func(name)
     }
-    place = Path(ckpt_file_name)
-    if not place.parent.is_dir():
-        raise ValueError(f"For 'save_checkpoint', there is no directory '{place.parent}'.")
-    with written_whole(place) as file, zipfile.ZipFile(file, "w") as archive:
+    path = Path(ckpt_file_name)
+    if not path.parent.is_dir():
+        raise ValueError(f"For 'save_checkpoint', there is no directory '{path.parent}'.")
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
+def _named_tensors(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
+    """Returns (name, Tensor) for all that ``save_obj`` holds; else raises TypeError."""
     if isinstance(save_obj, Cell):
         pairs = [(p.name, p) for p in save_obj.get_parameters()]
     elif isinstance(save_obj, Mapping):
@@ -89,39 +90,26 @@ def load_checkpoint(
     specify_prefix: str | Sequence[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
 ) -> dict[str, Parameter]:
-    """The Parameters of a file by their names; ``net``, if given, takes their values, as
-    ``load_param_into_net`` has it.
+    """Reads the Parameters of a file, and returns them by their names.
 
-    Only those whose names begin with ``specify_prefix``, do not begin with ``filter_prefix``, and
-    are chosen by ``choice_func`` are taken.
+    ``net``, if given, gets their values, as by ``load_param_into_net``. Names must begin with
+    ``specify_prefix``, and not with ``filter_prefix``; ``choice_func(name)`` is False for further
+    names to leave out.
 
-    Raises ValueError where the file is missing, damaged or no checkpoint, RuntimeError where a
-    Parameter of the net has another shape (with ``strict_load``, another dtype). The net then stays
-    as it was.
+    Raises ValueError for a file that is missing, damaged or no checkpoint, RuntimeError if a
+    Parameter of the net has another shape (with ``strict_load``, another dtype). Then the net has
+    not changed.
     """
-    place = Path(ckpt_file_name)
-    if not place.is_file():
-        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {place} does not exist.")
+    path = Path(ckpt_file_name)
+    if not path.is_file():
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {path} does not exist.")
     wanted, unwanted = (
         (prefix,) if isinstance(prefix, str) else tuple(prefix)
         for prefix in (specify_prefix or "", filter_prefix or ())
     )
-    held: dict[str, Parameter] = {}
-    try:
-        with zipfile.ZipFile(place) as archive:
-            for member in archive.namelist():
-                with archive.open(member) as file:
-                    array = np.lib.format.read_array(file, allow_pickle=False)
-                name = member.removesuffix(".npy")
-                held[name] = Parameter(Tensor(array), name=name)
-    except Exception as error:  # archives, their headers and the arrays fail in many ways
-        raise ValueError(
-            f"Failed to read the checkpoint file {place}: it is damaged, or is not a "
-            f"checkpoint ({error})."
-        ) from error
     found = {
         name: parameter
-        for name, parameter in held.items()
+        for name, parameter in _read_parameters(path).items()
         if name.startswith(wanted)
         and not name.startswith(unwanted)
         and (choice_func is None or choice_func(name))
@@ -131,16 +119,35 @@ def load_checkpoint(
     return found
 
 
+def _read_parameters(path: Path) -> dict[str, Parameter]:
+    """Returns all Parameters of a file; raises ValueError if it cannot be read."""
+    found: dict[str, Parameter] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as file:
+                    array = np.lib.format.read_array(file, allow_pickle=False)
+                name = member.removesuffix(".npy")
+                found[name] = Parameter(Tensor(array), name=name)
+    except Exception as error:  # archives, their headers and the arrays fail in many ways
+        raise ValueError(
+            f"Failed to read the checkpoint file {path}: it is damaged, or is not a "
+            f"checkpoint ({error})."
+        ) from error
+    return found
+
+
 def load_param_into_net(
     net: Cell, parameter_dict: Mapping[str, Parameter], strict_load: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Gives the Parameters of a net the values of those of the same names.
+    """Copies values of Parameters into those of the same names in a net, cast to their dtypes.
 
-    Returns the names of the net that got none, and the names that the net does not have. Names of
-    a checkpoint that was saved of a Cell around the net (``network.fc.weight``) have their prefix
-    taken away, if it is the same for all that the net lacks. Values are cast to the dtype of the
-    net's. Raises TypeError for what is no Cell or no Parameters by name, RuntimeError for another
-    shape, with ``strict_load`` for another dtype; then nothing is changed.
+    Returns the net's names without a value, and the given names that the net does not have. A
+    checkpoint of a Cell around the net has prefixed names (``network.fc.weight``); one prefix is
+    removed if it stands before all names that the net lacks.
+
+    Raises TypeError for anything but a Cell and Parameters by name, RuntimeError for another shape
+    or, with ``strict_load``, for another dtype. Then no value has changed.
     """
     if not isinstance(net, Cell):
         raise TypeError(
@@ -157,27 +164,30 @@ def load_param_into_net(
     if prefix:
         names = {f"{prefix}{name}": name for name in have if name not in parameter_dict}
         parameter_dict = {names.get(name, name): p for name, p in parameter_dict.items()}
-    for name, value in parameter_dict.items():
-        if name not in have:
-            continue
-        for what, one, other in (
-            ("shape", have[name].shape, value.shape),
-            ("type", have[name].dtype, value.dtype),
-        ):
-            if one != other and (what == "shape" or strict_load):
-                raise RuntimeError(
-                    f"For 'load_param_into_net', {name} in the argument 'net' should have the same "
-                    f"{what} as in the argument 'parameter_dict', but got {one} and {other}."
-                )
-    for name, value in parameter_dict.items():
-        if name in have:
-            have[name].set_data(value)
+    shared = [name for name in parameter_dict if name in have]
+    for name in shared:
+        _check_alike(name, have[name], parameter_dict[name], strict_load)
+    for name in shared:
+        have[name].set_data(parameter_dict[name])
     missing = [name for name in have if name not in parameter_dict]
     return missing, [name for name in parameter_dict if name not in have]
 
 
+def _check_alike(name: str, target: Parameter, given: Parameter, strict_load: bool) -> None:
+    """Raises RuntimeError for another shape or, if ``strict_load``, for another dtype."""
+    compared: dict[str, tuple[Any, Any]] = {"shape": (target.shape, given.shape)}
+    if strict_load:
+        compared["type"] = (target.dtype, given.dtype)
+    for what, (one, other) in compared.items():
+        if one != other:
+            raise RuntimeError(
+                f"For 'load_param_into_net', {name} in the argument 'net' should have the same "
+                f"{what} as in the argument 'parameter_dict', but got {one} and {other}."
+            )
+
+
 def _prefix_of(have: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """What stands before the names of all that the net lacks, where they are given so; or ''."""
+    """Returns the prefix with which all names that the net lacks are given; '' if there is none."""
     lacking = [name for name in have if name not in given]
     for name in given if lacking else ():
         if name not in have and name.endswith(lacking[0]):
