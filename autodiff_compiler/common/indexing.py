@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.tensor_data import cast, plain, to_array
+from autodiff_compiler.common.tensor_data import as_plain_data, cast, to_array
 
 
 def read(array: np.ndarray, index: Any) -> np.ndarray:
@@ -40,7 +40,9 @@ def write(array: np.ndarray, index: Any, value: Any) -> None:
     _check(array.shape, parts, "Index {index} is out of bounds for axis {axis} with size {size}")
     new = to_array(value)
     if isinstance(value, (float, list, tuple)):
-        new = np.array(plain(value))  # without float32 in between: the target may be float64
+        new = np.array(
+            as_plain_data(value)
+        )  # without float32 in between: the target may be float64
     new = cast(new, array.dtype.name)
     try:
         array[parts] = new

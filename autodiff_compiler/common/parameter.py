@@ -33,7 +33,7 @@ _storing = _Storing()
 
 
 @contextmanager
-def stored_instead(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[None]:
+def replacing_stored_values(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[None]:
     """Makes ``set_data`` and writes in place store ``rule(parameter, value)`` within the block."""
     before, _storing.instead = _storing.instead, rule
     try:
@@ -133,7 +133,7 @@ class Parameter(Tensor):
         return self
 
     def _written(self) -> None:
-        """Applies the rule of ``stored_instead`` to a value that was written in place."""
+        """Applies the rule of ``replacing_stored_values`` to a value that was written in place."""
         if _storing.instead is not None:
             self._data[...] = _storing.instead(self, self._data.copy())
 

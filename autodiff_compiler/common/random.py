@@ -155,7 +155,7 @@ def _restart(generator: Generator, seeds: tuple[int, ...]) -> None:
 
 
 @contextmanager
-def replayed() -> Iterator[None]:
+def restoring_generators() -> Iterator[None]:
     """Restores all generators after the block, so that the same draws can be run again."""
     kept = [(generator, generator.get_state()) for generator in _all_generators]
     try:

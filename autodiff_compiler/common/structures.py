@@ -21,8 +21,8 @@ from autodiff_compiler.common.mutable import Mutable, plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 
-#: ``flatten`` and ``unflatten`` of each registered class. ``flatten(object)`` returns (parts, rest),
-#: and ``unflatten(rest, parts)`` an object.
+#: ``flatten`` and ``unflatten`` of each registered class: ``flatten(object)`` is (parts, rest),
+#: and ``unflatten(rest, parts)`` is an object.
 _REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
 
 _LEAVES = (Tensor, np.ndarray, np.generic, float, complex, Value)
@@ -131,16 +131,18 @@ def skeleton_of(value: Any, leaves: list[Any]) -> Any:
     return Node(kind, keys, tuple(skeleton_of(part, leaves) for part in parts), rest)
 
 
-def filled(skeleton: Any, leaves: Iterator[Any], known: Callable[[Any], Any] | None = None) -> Any:
+def fill_skeleton(
+    skeleton: Any, leaves: Iterator[Any], known: Callable[[Any], Any] | None = None
+) -> Any:
     """Returns a container of a skeleton and leaves; ``known`` maps its constant parts."""
     if isinstance(skeleton, Leaf):
         return next(leaves)
     if isinstance(skeleton, Known):
         return skeleton.value if known is None else known(skeleton.value)
-    return made(skeleton, [filled(part, leaves, known) for part in skeleton.parts])
+    return rebuild(skeleton, [fill_skeleton(part, leaves, known) for part in skeleton.parts])
 
 
-def made(node: Node, parts: Sequence[Any]) -> Any:
+def rebuild(node: Node, parts: Sequence[Any]) -> Any:
     """Returns a container like ``node`` with the given parts."""
     kind = node.kind
     if kind in _REGISTERED:
@@ -212,12 +214,12 @@ __all__ = [
     "Leaf",
     "Node",
     "children",
-    "filled",
+    "fill_skeleton",
     "holds_records",
     "is_named_tuple",
     "is_record",
     "leaves_of",
-    "made",
+    "rebuild",
     "register_container",
     "registered",
     "skeleton_of",

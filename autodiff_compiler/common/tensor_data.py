@@ -164,7 +164,7 @@ def _from_python(number: Any) -> np.ndarray:
 
 def _from_sequence(data: list | tuple) -> np.ndarray:
     try:
-        array = np.array(plain(data))
+        array = np.array(as_plain_data(data))
     except ValueError:
         raise _unsupported(data) from None
     if array.dtype == np.float64 and not any(hasattr(leaf, "dtype") for leaf in _leaves(data)):
@@ -172,10 +172,10 @@ def _from_sequence(data: list | tuple) -> np.ndarray:
     return array
 
 
-def plain(data: Any) -> Any:
+def as_plain_data(data: Any) -> Any:
     """Replaces each tensor in ``data`` by its array, and tuples by lists."""
     if isinstance(data, (list, tuple)):
-        return [plain(item) for item in data]
+        return [as_plain_data(item) for item in data]
     return data.asnumpy() if hasattr(data, "asnumpy") else data
 
 

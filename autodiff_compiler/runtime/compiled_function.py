@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from autodiff_compiler.common.mutable import Mutable
-from autodiff_compiler.common.structures import Known, Node, made
+from autodiff_compiler.common.structures import Known, Node, rebuild
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.interface import Compiled, Request, TupleType
@@ -371,7 +371,7 @@ def _rebuilt(value: Any, node: Node) -> Any:
             parts.append(tree.value)
         else:
             parts.append(_restore_lists(value[node.keys[number] if node.keys else number], tree))
-    return made(node, parts)
+    return rebuild(node, parts)
 
 
 def _lists_in(value: Any) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.common.parameter import Parameter, stored_instead
-from autodiff_compiler.common.random import replayed
+from autodiff_compiler.common.parameter import Parameter, replacing_stored_values
+from autodiff_compiler.common.random import restoring_generators
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, plain
 from autodiff_compiler.testing.reached import reached
@@ -60,7 +60,7 @@ class Subject:
         if isinstance(self.fn, Flat):
             return self._run_leaves(self.fn, inputs)
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
-        with self.restored(), replayed():
+        with self.restored(), restoring_generators():
             return self.as_result(method(*self.arguments(copies)))
 
     def stored(self, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -71,7 +71,7 @@ class Subject:
             found.append(value)
             return value
 
-        with stored_instead(seen):
+        with replacing_stored_values(seen):
             self.run(inputs)
         return found
 
@@ -91,13 +91,13 @@ class Subject:
             value = next(values, value)
             return value if value.dtype.kind in "biu" else value + shift(parameter)
 
-        with stored_instead(given):
+        with replacing_stored_values(given):
             return self.run(inputs)
 
     def _run_leaves(self, flat: Flat, inputs: Sequence[Any]) -> Any:
         """Like ``run``, for inputs that are the leaves of containers."""
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
-        with self.restored(), replayed():
+        with self.restored(), restoring_generators():
             return self.as_result(flat.called(self.arguments(copies)))
 
     def runs(self, inputs: Sequence[Any]) -> bool:
@@ -110,7 +110,7 @@ class Subject:
 
     def run_derivative(self, function: Any, inputs: Sequence[Any], *further: Any) -> Any:
         """Returns the result of a derivative of the function, which takes ``further`` arguments."""
-        with self.restored(), replayed():
+        with self.restored(), restoring_generators():
             return self.as_result(
                 function(*self.arguments(inputs), *map(self.as_argument, further))
             )

@@ -7,7 +7,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
-from autodiff_compiler.common.parameter import stored_instead
+from autodiff_compiler.common.parameter import replacing_stored_values
 
 
 class Named(nn.Cell):
@@ -87,7 +87,7 @@ def test_a_variable_that_holds_a_parameter_sees_what_is_written(way, x):
             seen.append(value if stored is None else stored[len(seen)] + shift)
             return seen[-1]
 
-        with stored_instead(instead):
+        with replacing_stored_values(instead):
             return plain.construct(Tensor(np.array(point))), plain.w.asnumpy(), seen
 
     cell = Named()

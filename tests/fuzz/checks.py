@@ -22,7 +22,7 @@ import numpy as np
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, api, ops, pipeline
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
-from autodiff_compiler.common.parameter import stored_instead
+from autodiff_compiler.common.parameter import replacing_stored_values
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.runtime.dispatch import Runtime
@@ -190,7 +190,7 @@ class _Trial:
         """What a run stores in Parameters, in order."""
         found: list[np.ndarray] = []
         self.restore()
-        with stored_instead(lambda _, value: found.append(value) or value):  # type: ignore[func-returns-value]
+        with replacing_stored_values(lambda _, value: found.append(value) or value):  # type: ignore[func-returns-value]
             self.plain(inputs)
         self.restore()
         return found
@@ -203,7 +203,7 @@ class _Trial:
             # What is read after a write counts for the Parameter.
             return next(values, value) + self.moves.get(id(parameter), 0)
 
-        with stored_instead(instead):
+        with replacing_stored_values(instead):
             return self.plain(inputs)
 
     def second(self, inputs: Sequence[Any], sens: Any) -> str:

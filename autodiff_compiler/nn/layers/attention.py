@@ -13,7 +13,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import XavierNormal, XavierUniform, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.layers.basic import Dense, positive
+from autodiff_compiler.nn.layers.basic import Dense, positive_int
 
 
 def masked(scores: Any, mask: Any) -> Any:
@@ -56,8 +56,8 @@ class MultiheadAttention(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.embed_dim = positive(embed_dim, "embed_dim", "MultiheadAttention")
-        self.num_heads = positive(num_heads, "num_heads", "MultiheadAttention")
+        self.embed_dim = positive_int(embed_dim, "embed_dim", "MultiheadAttention")
+        self.num_heads = positive_int(num_heads, "num_heads", "MultiheadAttention")
         if embed_dim % num_heads:
             raise ValueError(
                 "For 'MultiheadAttention', the 'embed_dim' must be divisible by 'num_heads', but "

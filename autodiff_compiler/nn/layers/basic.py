@@ -14,7 +14,7 @@ from autodiff_compiler.nn.layers.activation import get_activation
 from autodiff_compiler.ops.core.primitive_base import Primitive
 
 
-def positive(value: Any, argument: str, layer: str) -> int:
+def positive_int(value: Any, argument: str, layer: str) -> int:
     """Returns ``value`` if it is a positive int; anything else is a ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"For '{layer}', the '{argument}' must be int and > 0, but got {value!r}.")
@@ -35,8 +35,8 @@ class Dense(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.in_channels = positive(in_channels, "in_channels", "Dense")
-        self.out_channels = positive(out_channels, "out_channels", "Dense")
+        self.in_channels = positive_int(in_channels, "in_channels", "Dense")
+        self.out_channels = positive_int(out_channels, "out_channels", "Dense")
         self.has_bias = has_bias
         weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
         start = initializer(weight_init, (out_channels, in_channels), dtype)
@@ -77,8 +77,8 @@ class Embedding(Cell):
         padding_idx: int | None = None,
     ):
         super().__init__()
-        self.vocab_size = positive(vocab_size, "vocab_size", "Embedding")
-        self.embedding_size = positive(embedding_size, "embedding_size", "Embedding")
+        self.vocab_size = positive_int(vocab_size, "vocab_size", "Embedding")
+        self.embedding_size = positive_int(embedding_size, "embedding_size", "Embedding")
         self.use_one_hot, self.dtype, self.padding_idx = use_one_hot, dtype, padding_idx
         start = initializer(embedding_table, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
@@ -118,8 +118,8 @@ class EmbeddingLookup(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.vocab_size = positive(vocab_size, "vocab_size", "EmbeddingLookup")
-        self.embedding_size = positive(embedding_size, "embedding_size", "EmbeddingLookup")
+        self.vocab_size = positive_int(vocab_size, "vocab_size", "EmbeddingLookup")
+        self.embedding_size = positive_int(embedding_size, "embedding_size", "EmbeddingLookup")
         if target not in ("CPU", "DEVICE") or slice_mode != "batch_slice":
             raise ValueError(
                 "For 'EmbeddingLookup', the 'target' must be 'CPU' or 'DEVICE' and the "
@@ -153,9 +153,9 @@ class BiDense(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.in1_channels = positive(in1_channels, "in1_channels", "BiDense")
-        self.in2_channels = positive(in2_channels, "in2_channels", "BiDense")
-        self.out_channels = positive(out_channels, "out_channels", "BiDense")
+        self.in1_channels = positive_int(in1_channels, "in1_channels", "BiDense")
+        self.in2_channels = positive_int(in2_channels, "in2_channels", "BiDense")
+        self.out_channels = positive_int(out_channels, "out_channels", "BiDense")
         self.has_bias, self.bias = has_bias, None
         start = Uniform(1 / math.sqrt(in1_channels))
         shape = (out_channels, in1_channels, in2_channels)

@@ -14,7 +14,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import HeUniform, Uniform, fans, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.basic import positive_int
 from autodiff_compiler.ops.neural.convolution import conv_transpose, each, sides
 
 #: True for the data formats in which the channels are the last axis.
@@ -53,9 +53,9 @@ class _Conv(Cell):
     ):
         super().__init__()
         layer = type(self).__name__
-        self.in_channels = positive(in_channels, "in_channels", layer)
-        self.out_channels = positive(out_channels, "out_channels", layer)
-        self.group = positive(group, "group", layer)
+        self.in_channels = positive_int(in_channels, "in_channels", layer)
+        self.out_channels = positive_int(out_channels, "out_channels", layer)
+        self.group = positive_int(group, "group", layer)
         if in_channels % group or out_channels % group:
             raise ValueError(
                 f"For '{layer}', the 'group' must divide 'in_channels' and 'out_channels', but got "
@@ -94,7 +94,7 @@ class _Conv(Cell):
         if not isinstance(given, (int, tuple)) or isinstance(given, bool):
             raise TypeError(f"For '{layer}', the '{what}' must be int or tuple, but got {given!r}.")
         for size in given if isinstance(given, tuple) else (given,):
-            positive(size, f"{what} item", layer)
+            positive_int(size, f"{what} item", layer)
         return (1,) * self.lead + each(given, self.space, what)
 
     def _padding(self, pad_mode: str, padding: Any) -> Any:

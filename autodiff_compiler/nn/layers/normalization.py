@@ -13,7 +13,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.basic import positive_int
 from autodiff_compiler.ops.neural.normalization import batch_statistics, unbiased
 
 
@@ -39,7 +39,7 @@ class _MovingStatistics(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.num_features = positive(num_features, "num_features", type(self).__name__)
+        self.num_features = positive_int(num_features, "num_features", type(self).__name__)
         if not 0 <= momentum <= 1:
             raise ValueError(
                 f"For '{type(self).__name__}', the 'momentum' must be in [0, 1], but got "
@@ -303,8 +303,8 @@ class GroupNorm(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.num_groups = positive(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = positive(num_channels, "num_channels", "GroupNorm")
+        self.num_groups = positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels = positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(
                 "For 'GroupNorm', the 'num_channels' must be divided by 'num_groups', but got "

@@ -13,7 +13,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.basic import positive_int
 from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
 
@@ -30,8 +30,8 @@ class _RecurrentCell(Cell):
         dtype: mstype.Type = mstype.float32,
     ):
         super().__init__()
-        self.input_size = positive(input_size, "input_size", type(self).__name__)
-        self.hidden_size = positive(hidden_size, "hidden_size", type(self).__name__)
+        self.input_size = positive_int(input_size, "input_size", type(self).__name__)
+        self.hidden_size = positive_int(hidden_size, "hidden_size", type(self).__name__)
         self.has_bias = has_bias
         rows, start = self.gates * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         self.weight_ih = Parameter(initializer(start, (rows, input_size), dtype))

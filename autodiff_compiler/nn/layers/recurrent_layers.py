@@ -14,7 +14,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
-from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.basic import positive_int
 from autodiff_compiler.nn.layers.dropout import Dropout
 from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
@@ -42,9 +42,9 @@ class _Recurrent(Cell):
     ):
         super().__init__()
         name = type(self).__name__
-        self.input_size = positive(input_size, "input_size", name)
-        self.hidden_size = positive(hidden_size, "hidden_size", name)
-        self.num_layers = positive(num_layers, "num_layers", name)
+        self.input_size = positive_int(input_size, "input_size", name)
+        self.hidden_size = positive_int(hidden_size, "hidden_size", name)
+        self.num_layers = positive_int(num_layers, "num_layers", name)
         flags = {
             "has_bias": has_bias,
             "batch_first": batch_first,

@@ -9,7 +9,7 @@ from typing import Any
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.basic import positive_int
 
 
 def _check_positive(layer: str, **values: float) -> None:
@@ -38,7 +38,7 @@ class ExponentialDecayLR(LearningRateSchedule):
     ):
         super().__init__()
         _check_positive("ExponentialDecayLR", learning_rate=learning_rate, decay_rate=decay_rate)
-        self.decay_steps = positive(decay_steps, "decay_steps", "ExponentialDecayLR")
+        self.decay_steps = positive_int(decay_steps, "decay_steps", "ExponentialDecayLR")
         self.learning_rate, self.decay_rate, self.is_stair = learning_rate, decay_rate, is_stair
 
     def construct(self, global_step: Any) -> Tensor:
@@ -57,7 +57,7 @@ class CosineDecayLR(LearningRateSchedule):
             raise ValueError(
                 f"For 'CosineDecayLR', 0 <= min_lr < max_lr is needed, but got {min_lr}, {max_lr}."
             )
-        self.decay_steps = positive(decay_steps, "decay_steps", "CosineDecayLR")
+        self.decay_steps = positive_int(decay_steps, "decay_steps", "CosineDecayLR")
         self.min_lr, self.max_lr = float(min_lr), float(max_lr)
 
     def construct(self, global_step: Any) -> Tensor:
@@ -88,7 +88,7 @@ class PolynomialDecayLR(LearningRateSchedule):
                 "For 'PolynomialDecayLR', 0 <= end_learning_rate < learning_rate is needed, but "
                 f"got {end_learning_rate}, {learning_rate}."
             )
-        self.decay_steps = positive(decay_steps, "decay_steps", "PolynomialDecayLR")
+        self.decay_steps = positive_int(decay_steps, "decay_steps", "PolynomialDecayLR")
         self.start, self.end, self.power = learning_rate, end_learning_rate, power
         self.update_decay_steps = update_decay_steps
 
@@ -111,7 +111,7 @@ class WarmUpLR(LearningRateSchedule):
             raise ValueError(
                 f"For 'WarmUpLR', the 'learning_rate' must be >= 0, but got {learning_rate}."
             )
-        self.warmup_steps = positive(warmup_steps, "warmup_steps", "WarmUpLR")
+        self.warmup_steps = positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
         self.learning_rate = learning_rate
 
     def construct(self, global_step: Any) -> Tensor:
@@ -156,7 +156,7 @@ def exponential_decay_lr(
     """
     _check_positive("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
     rates = []
-    for step in range(positive(total_step, "total_step", "exponential_decay_lr")):
+    for step in range(positive_int(total_step, "total_step", "exponential_decay_lr")):
         power = (step // step_per_epoch) / decay_epoch
         rates.append(learning_rate * decay_rate ** (math.floor(power) if is_stair else power))
     return rates
@@ -175,7 +175,7 @@ def cosine_decay_lr(
             f"For 'cosine_decay_lr', 0 <= min_lr < max_lr is needed, but got {min_lr}, {max_lr}."
         )
     rates = []
-    for step in range(positive(total_step, "total_step", "cosine_decay_lr")):
+    for step in range(positive_int(total_step, "total_step", "cosine_decay_lr")):
         epoch = min(step // step_per_epoch, decay_epoch)
         wave = 1.0 + math.cos(math.pi * epoch / decay_epoch)
         rates.append(round(min_lr + 0.5 * (max_lr - min_lr) * wave, 15))

@@ -21,7 +21,7 @@ from autodiff_compiler.common.structures import (
     Leaf,
     Node,
     children,
-    filled,
+    fill_skeleton,
     holds_records,
     is_named_tuple,
     is_record,
@@ -74,7 +74,7 @@ class Flat(Transformed):
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments of ``fn`` that have these leaves."""
         row = iter(leaves)
-        found = [filled(skeleton, row) for skeleton in self.skeletons]
+        found = [fill_skeleton(skeleton, row) for skeleton in self.skeletons]
         count = len(found) - len(self.keywords)
         return found[:count], dict(zip(self.keywords, found[count:]))
 
@@ -107,7 +107,7 @@ class Flat(Transformed):
     def regrouped(self, slot: int, leaves: Sequence[Any]) -> Any:
         """Returns a container like an argument of these leaves: of gradients. A whole number has
         none: 0; what is no number stays what it is."""
-        return filled(self.skeletons[slot], iter(leaves), _nothing)
+        return fill_skeleton(self.skeletons[slot], iter(leaves), _nothing)
 
 
 def flattened(
@@ -182,7 +182,7 @@ def parts(value: Any) -> Iterator[Any]:
     skeleton = skeleton_of(value, leaves)
     row = iter(leaves)
     for part in skeleton.parts if isinstance(skeleton, Node) else ():
-        yield filled(part, row)
+        yield fill_skeleton(part, row)
 
 
 def _needs(slot: Any) -> bool:
