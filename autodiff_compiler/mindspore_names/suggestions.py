@@ -1,4 +1,4 @@
-"""What is said of a name that is not here: whether MindSpore has it, and what comes nearest.
+"""Errors for unknown names: they say if MindSpore has the name, and suggest the nearest one.
 
 >>> print(no_such("ops", "matmull", ["matmul", "mean"]))
 UnknownAttribute: ops has no 'matmull'
@@ -28,13 +28,13 @@ ALL = "`autodiff-compiler ops` lists all"
 
 @cache
 def names(surface: str, tier: int) -> tuple[str, ...]:
-    """The names of a tier of a surface, without marks."""
+    """Returns the names of a tier of a surface, without marks."""
     return tuple(
         name.rstrip("°") for text in TIERS[surface][tier].values() for name in text.split()
     )
 
 
-#: What PyTorch, TensorFlow and older MindSpore call otherwise.
+#: Names of PyTorch, TensorFlow and older MindSpore, with the names here.
 EQUIVALENTS = {
     "Linear": "Dense",
     "Module": "Cell",
@@ -75,7 +75,7 @@ EQUIVALENTS = {
 }
 
 
-#: What does here what a function of SciPy does, by its name.
+#: Functions of SciPy by name, with the equivalent ones here.
 SCIPY = {
     "gammaln": "ops.lgamma",
     "loggamma": "ops.lgamma",
@@ -106,16 +106,16 @@ SCIPY = {
 
 
 def equivalent(function: Any) -> str | None:
-    """What stands for a function of SciPy here, if there is such a thing."""
+    """Returns the equivalent of a SciPy function here, or None."""
     name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
-    # SciPy's ufuncs do not say where they come from.
+    # SciPy's ufuncs have no __module__.
     theirs = home.startswith("scipy") or type(function).__name__ == "ufunc"
     return SCIPY.get(name) if theirs else None
 
 
 @cache
 def left_out(owner: str) -> frozenset[str]:
-    """The names that ``owner`` has in MindSpore; of those that are here, nobody asks."""
+    """Returns all names that ``owner`` has in MindSpore."""
     return frozenset(
         name
         for surface in OWNERS[owner]
@@ -124,7 +124,7 @@ def left_out(owner: str) -> frozenset[str]:
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.75) -> str | None:
-    """The known name that is most like ``name``, case and underscores aside."""
+    """Returns the known name most similar to ``name``, without regard to case and underscores."""
     plain: dict[str, str] = {}
     for other in known:
         if other[0] != "_":
@@ -135,7 +135,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.75) -> str | No
 
 
 def _edits(one: str, other: str) -> int:
-    """How many letters must be put in, left out or changed to make ``one`` of ``other``.
+    """Returns the Levenshtein distance: insertions, deletions and changes from one to the other.
 
     >>> _edits("reshap", "reshape"), _edits("accuracy", "gradaccumulationcell")
     (1, 14)
@@ -154,7 +154,7 @@ def _plain(name: str) -> str:
 
 
 def no_such(owner: str, name: str, known: Iterable[str]) -> UnknownAttribute:
-    """The error for ``owner.name``, where ``known`` are the names that ``owner`` has."""
+    """Returns the error for ``owner.name``, where ``known`` are the names that ``owner`` has."""
     known = list(known)
     same = EQUIVALENTS.get(name)
     if same in known:
@@ -178,7 +178,7 @@ def _kind(owner: str) -> str:
 
 
 def module_getattr(owner: str, space: dict[str, Any]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module whose names are those in ``space``."""
+    """Returns the ``__getattr__`` of a module whose names are those in ``space``."""
 
     def __getattr__(name: str) -> Any:
         if name[:1] == "_":

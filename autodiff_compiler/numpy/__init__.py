@@ -1,7 +1,7 @@
-"""NumPy's functions by NumPy's names and arguments, on tensors and in compiled text.
+"""NumPy's functions by NumPy's names and arguments, on tensors and in compiled functions.
 
-``import autodiff_compiler.numpy as mnp`` is MindSpore's ``mindspore.numpy``; a plain function that
-calls ``np.sin`` is compiled to what stands here under the same name.
+``import autodiff_compiler.numpy as mnp`` is MindSpore's ``mindspore.numpy``. A compiled function
+that calls ``np.sin`` calls the function of that name here.
 """
 
 from math import e, inf, nan, pi

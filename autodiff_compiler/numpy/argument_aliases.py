@@ -1,5 +1,4 @@
-"""``mindspore.numpy`` names some arguments otherwise than NumPy, and takes a dtype in more places:
-here functions take both."""
+"""MindSpore's names of arguments beside NumPy's, and its ``dtype`` argument of more functions."""
 
 from __future__ import annotations
 
@@ -13,14 +12,15 @@ from typing import Any
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.operators.core import structure
 
-#: What MindSpore calls the first argument of one function or another, and the second.
+#: MindSpore's names of first arguments, and of second ones.
 FIRST = ("a", "array", "arrays", "m", "obj", "tup", "x", "x1")
 SECOND = ("new_shape", "x2")
 
 
 def both(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, whose arguments may be given under MindSpore's names too. Without a ``dtype``
-    of its own, its result is cast to that.
+    """Wraps ``function`` so that it also accepts MindSpore's names of its arguments.
+
+    If it has no argument ``dtype``, it gets one, to which the result is cast.
 
     >>> add = both(lambda input, other: input + other)
     >>> add(x1=1, x2=2), add(1, other=2)
@@ -45,11 +45,11 @@ def both(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def accept(room: dict[str, Any]) -> None:
-    """Makes every function of a module one that takes both names."""
-    for name, thing in room.items():
+def accept(space: dict[str, Any]) -> None:
+    """Wraps every public function of a module by ``both``."""
+    for name, thing in space.items():
         if inspect.isfunction(thing) and name[0] != "_":
-            room[name] = both(thing)
+            space[name] = both(thing)
 
 
 __all__ = ["accept", "both"]

@@ -1,4 +1,4 @@
-"""Arrays made of values."""
+"""Creation of arrays from values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, INT, PROMOTION, ScalarType
-from autodiff_compiler.numpy.elementwise import common_dtype
+from autodiff_compiler.numpy.elementwise import common_dtype, in_known_dtype
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops.core.shape_queries import (
     apart,
@@ -29,30 +29,30 @@ ones = ops.ones
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    """Numbers from start up to stop, in steps: int32 if all are ints, else float32."""
+    """Returns the numbers from start up to stop: int32 if all arguments are ints, else float32."""
     whole = all(_is_int(bound) for bound in (start, stop, step))
     dtype = int32 if dtype is None and whole else dtype
     return ops.arange(start, stop, step, dtype=dtype)
 
 
 def zeros(shape: Any, dtype: Any = None) -> Tensor:
-    """Zeros, in float32 unless a dtype is given."""
+    """Returns zeros, in float32 unless a dtype is given."""
     return ops.zeros(shape, dtype)
 
 
 def empty(shape: Any, dtype: Any = None) -> Tensor:
-    """As ``zeros``: what memory held is nobody's business."""
+    """Returns zeros: compiled code never shows uninitialized memory."""
     return ops.zeros(shape, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value everywhere: an int in int32, a float in float32."""
+    """Returns an array filled with a value: an int as int32, a float as float32."""
     dtype = int32 if dtype is None and _is_int(fill_value) else dtype
     return ops.full(shape, fill_value, dtype=dtype)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
-    """Ones on the k-th diagonal, zeros elsewhere, in float32 unless a dtype is given."""
+    """Returns ones on the k-th diagonal, zeros elsewhere, in float32 unless a dtype is given."""
     return tensor(_np.eye(N, M, k, dtype="float32" if dtype is None else to_numpy_name(dtype)))
 
 
@@ -62,27 +62,27 @@ def _is_int(number: Any) -> bool:
 
 
 def identity(n: int, dtype: Any = None) -> Tensor:
-    """The identity matrix."""
+    """Returns the identity matrix."""
     return ops.eye(n, n, dtype)
 
 
 def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Tensor:
-    """Nested lists with values in them, or a copy; of ``ndmin`` axes at least."""
-    made = apart(asarray)(object, dtype) if copy else asarray(object, dtype)
-    if ndmin and (missing := ndmin - known_rank(made, "array")) > 0:
-        made = ops.expand_dims(made, tuple(range(missing)))
-    return made
+    """Returns nested lists or an array as a new array, with ``ndmin`` axes at least."""
+    found = apart(asarray)(object, dtype) if copy else asarray(object, dtype)
+    if ndmin and (missing := ndmin - known_rank(found, "array")) > 0:
+        found = ops.expand_dims(found, tuple(range(missing)))
+    return found
 
 
 def _is_known(thing: Any) -> bool:
-    """Whether nested lists hold numbers only."""
+    """True if nested lists hold numbers only."""
     if isinstance(thing, (list, tuple)):
         return all(map(_is_known, thing))
     return isinstance(thing, (bool, int, float, complex, _np.generic))
 
 
 def _element(item: Any) -> Any:
-    """A number as a tensor of one: NumPy's floats are wide, MindSpore's are not."""
+    """Returns a number as a tensor of shape (), in the dtype that NumPy or MindSpore gives it."""
     number = item.type if isinstance(item, Value) else item
     if isinstance(item, _np.generic) and PROMOTION.numpy:
         return ops.full((), item.item(), dtype=of_name(item.dtype.name))
@@ -95,19 +95,19 @@ def _element(item: Any) -> Any:
     elif number is INT or isinstance(number, int):
         dtype = "int64" if PROMOTION.numpy else "int32"
     else:
-        dtype = _wide()
+        dtype = _default_float()
     if isinstance(item, Value):
         return structure.cast(item, dtype=dtype)
     return ops.full((), item, dtype=of_name(dtype))
 
 
-def _wide() -> str:
-    """The dtype of a float."""
+def _default_float() -> str:
+    """Returns the dtype of a Python float."""
     return "float64" if PROMOTION.numpy else "float32"
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
-    """Nested lists with values in them; an array of that dtype is its own."""
+    """Returns nested lists as an array; an array of the dtype is returned itself."""
     if isinstance(a, (list, tuple)):
         if _is_known(a) and PROMOTION.numpy:
             a = tensor(_np.array(a))
@@ -119,13 +119,13 @@ def asarray(a: Any, dtype: Any = None) -> Tensor:
 
 
 def copy(a: Any) -> Tensor:
-    """The same elements, in memory of their own."""
+    """Returns a copy."""
     is_bool = getattr(a, "dtype_name", None) == "bool"
     return structure.cast(a, dtype="bool") if is_bool else a * 1
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Tensor:
-    """The shape of ``a``, filled with one value."""
+    """Returns an array of the shape of ``a``, filled with a value."""
     if not PROMOTION.numpy:
         return array(ops.zeros_like(a) + fill_value, dtype)
     wanted = dtype_of(a) if dtype is None else to_numpy_name(dtype)
@@ -149,43 +149,48 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """So many numbers from start to stop, equally far apart; where ``retstep``, with the step."""
-    at_run = isinstance(num, Value)
-    num = num if at_run else _index(num)
-    if not at_run and num < 0:
+    """Returns ``num`` equidistant numbers from start to stop; if ``retstep``, also the step.
+
+    ``num`` may be a value that only a run knows.
+    """
+    num = num if isinstance(num, Value) else _index(num)
+    if not isinstance(num, Value) and num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
     start, stop = (array(end) if isinstance(end, (list, tuple)) else end for end in (start, stop))
     kind = common_dtype(start, stop, 1.0) if PROMOTION.numpy else None
-    if at_run:
-        numbers = ops.arange(0, num, 1, dtype=kind or _wide())
-        steps = numbers / structure.cast(ops.maximum(gaps, 1), dtype=kind or _wide())
-    else:
-        steps = tensor((_np.arange(num) / max(gaps, 1)).astype(kind or _wide()))
+    fractions = _fractions(num, gaps, kind or _default_float())
     if PROMOTION.numpy:
         start, stop = start * 1.0, stop * 1.0
-    width = stop - start
-    if kind is not None and dtype_of(width) is not None:
-        width = in_dtype(width, kind)
+    width = in_known_dtype(stop - start, kind)
     if rank := known_rank(width, "linspace"):
-        steps = ops.reshape(steps, (-1, *(1,) * rank))
-    made = start + width * steps
-    if kind is not None and dtype_of(made) not in (None, kind):
-        made = structure.cast(made, dtype=kind)
+        fractions = ops.reshape(fractions, (-1, *(1,) * rank))
+    numbers = in_known_dtype(start + width * fractions, kind)
     if axis:
-        made = ops.moveaxis(made, 0, axis)
+        numbers = ops.moveaxis(numbers, 0, axis)
     if dtype is not None:
         wanted = to_numpy_name(dtype)
-        made = structure.cast(ops.floor(made) if "int" in wanted else made, dtype=wanted)
-    if not retstep:
-        return made
-    if at_run:
-        return made, width / ops.where(gaps > 0, gaps, float("nan"))
-    return made, (width / gaps if gaps > 0 else float("nan"))
+        numbers = structure.cast(ops.floor(numbers) if "int" in wanted else numbers, dtype=wanted)
+    return (numbers, _step(width, gaps)) if retstep else numbers
+
+
+def _fractions(num: Any, gaps: Any, dtype: str) -> Tensor:
+    """Returns 0, 1 / gaps, 2 / gaps, ...: ``num`` numbers."""
+    if isinstance(num, Value):
+        numbers = ops.arange(0, num, 1, dtype=dtype)
+        return numbers / structure.cast(ops.maximum(gaps, 1), dtype=dtype)
+    return tensor((_np.arange(num) / max(gaps, 1)).astype(dtype))
+
+
+def _step(width: Any, gaps: Any) -> Any:
+    """Returns the distance of neighbours, NaN if there are no gaps."""
+    if isinstance(gaps, Value):
+        return width / ops.where(gaps > 0, gaps, float("nan"))
+    return width / gaps if gaps > 0 else float("nan")
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of ``x`` as columns."""
+    """Returns the Vandermonde matrix: powers of ``x`` as columns."""
     count = known_sizes(x, "vander")[0] if N is None else N
     own = dtype_of(x)
     if PROMOTION.numpy and own is not None:

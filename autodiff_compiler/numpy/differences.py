@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, and areas under points."""
+"""Finite differences, gradients by them, and integration by the trapezoidal rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autodiff_compiler.ops.functions.gather_scatter import along_axis, item_at
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Differences of neighbours, n times over."""
+    """Returns the n-th differences of neighbours."""
     rank = known_rank(a, "diff")
     (axis,) = declare.normal_axes(axis, rank) or (axis,)
     if n < 0:
@@ -25,13 +25,13 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if n == 0:
         return a
     sizes = ops.shape(a)
-    ends = (prepend, append)
+    ends: tuple[Any, ...] = (prepend, append)
     if PROMOTION.numpy:
         shape = tuple(1 if k == axis else sizes[k] for k in range(rank))
         ends = tuple(
             ops.broadcast_to(end, shape) if end is not None and rank_of(end) == 0 else end
             for end in ends
-        )  # type: ignore[assignment]
+        )
     if any(dtype_of(part) != "bool" for part in (a, *ends) if part is not None):
         return ops.diff(a, n, axis, *ends)
     a = ops.concat([part for part in (ends[0], a, ends[1]) if part is not None], axis)
@@ -42,8 +42,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Slopes by central differences inside and by one-sided ones at the ends. A spacing is a
-    number, or the coordinates of the places along its axis."""
+    """Returns derivatives by central differences inside, and by one-sided ones at the ends.
+
+    A spacing is a number, or the coordinates along its axis.
+    """
     rank = known_rank(f, "gradient")
     axes = range(rank) if axis is None else declare.normal_axes(axis, rank) or ()
     if isinstance(axis, (tuple, list)):
@@ -90,7 +92,7 @@ def _slope(f: Any, axis: int, step: Any, edge_order: int) -> Any:
 
 
 def _second_order(slopes: Any, widths: Any) -> Sequence[Any]:
-    """The slopes of the parabolas through the first three places and the last three."""
+    """Returns the slopes of the parabolas through the first three points and the last three."""
     ends = []
     for outer, inner in ((slice(0, 1), slice(1, 2)), (slice(-1, None), slice(-2, -1))):
         near, far = item_at(slopes, outer), item_at(slopes, inner)
@@ -103,7 +105,7 @@ def _second_order(slopes: Any, widths: Any) -> Sequence[Any]:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """The area under straight lines through the points."""
+    """Integrates by the trapezoidal rule."""
     row = ops.moveaxis(y, axis, -1)
     if x is None:
         width = dx

@@ -1,4 +1,4 @@
-"""Functions of each element by itself. Most are functions of ``ops`` as they stand."""
+"""Elementwise functions. Most are functions of ``ops``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ isnan, isinf, isfinite = ops.isnan, ops.isinf, ops.isfinite
 
 
 def cbrt(x: Any) -> Tensor:
-    """The cube root, of negative numbers too; its slope at 0 is infinite, as that of a root is."""
+    """Returns the cube root, also of negative numbers; its derivative at 0 is infinite."""
     negative = ops.less(x, 0)
     root = ops.where(negative, -x, x) ** (1.0 / 3.0)
     return ops.where(negative, -root, root)
@@ -63,7 +63,7 @@ def cbrt(x: Any) -> Tensor:
 def clip(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
 ) -> Tensor:
-    """``a`` held between two bounds, either of which may be None."""
+    """Clips ``a`` to two bounds, either of which may be None."""
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
         raise ValueError(
             "Passing `min` or `max` keyword argument when `a_min` or `a_max` is"
@@ -81,19 +81,19 @@ def clip(
 
 
 def in_common(a: Any, *others: Any) -> Tensor:
-    """``a`` in the dtype of NumPy's arithmetic of it and others."""
+    """Casts ``a`` to the dtype of NumPy's arithmetic of it and others."""
     dtype = common_dtype(a, *others)
     return a if dtype is None or dtype_of(a) in (None, dtype) else structure.cast(a, dtype=dtype)
 
 
 def common_dtype(*things: Any) -> str | None:
-    """The dtype of NumPy's arithmetic of arrays and numbers; None if not known."""
-    kinds = [_sample(thing) for thing in things]
+    """Returns the dtype of NumPy's arithmetic of arrays and numbers; None if it is unknown."""
+    kinds = [_promotion_operand(thing) for thing in things]
     return None if any(kind is None for kind in kinds) else _np.result_type(*kinds).name
 
 
-def _sample(thing: Any) -> Any:
-    """What ``result_type`` is told of an array or a number; None if not known."""
+def _promotion_operand(thing: Any) -> Any:
+    """Returns the dtype or number that stands for ``thing`` in ``result_type``, or None."""
     if dtype_of(thing) is not None:
         return _np.dtype(dtype_of(thing))
     if isinstance(thing, Value):
@@ -103,7 +103,7 @@ def _sample(thing: Any) -> Any:
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
-    """Rounded to so many decimals, halves to the even neighbour."""
+    """Rounds to ``decimals`` decimals, halves to even."""
     if not PROMOTION.numpy:
         return ops.round(a, decimals=decimals)
     whole = (dtype_of(a) or "").startswith(("int", "uint"))
@@ -122,7 +122,7 @@ around = round
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Tensor:
-    """Numbers in the place of NaN and the infinities."""
+    """Replaces NaN and the infinities by numbers."""
     if copy is not True:
         raise TypeError(
             "np.nan_to_num(copy=False) is not supported here; write x[...] = np.nan_to_num(x)"
@@ -135,12 +135,12 @@ def nan_to_num(
 def isclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether elements are equal but for rounding."""
+    """True if elements are equal but for rounding."""
     return ops.isclose(a, b, rtol, atol, equal_nan)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
-    """``where(condition, x, y)``: x where the condition holds, else y."""
+    """Selects x where the condition holds, else y."""
     if x is None or y is None:
         raise TypeError(
             "np.where needs a condition and two choices here: the number of True elements is not a "
@@ -150,7 +150,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
-    """The choice of the first condition that holds, else ``default``."""
+    """Selects the choice of the first condition that holds, else ``default``."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if not len(condlist):
@@ -160,23 +160,26 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
         if dtype is None or not any(dtype_of(choice) for choice in (*choicelist, default)):
             dtype = None
         for condition, choice in reversed(list(zip(condlist, choicelist))):
-            default = _in(ops.where(condition, _in(choice, dtype), default), dtype)
+            chosen = ops.where(condition, in_known_dtype(choice, dtype), default)
+            default = in_known_dtype(chosen, dtype)
         return default
     for condition, choice in reversed(list(zip(condlist, choicelist))):
         default = ops.where(condition, choice, default)
     return default
 
 
-def _in(x: Any, dtype: str | None) -> Any:
-    """An array in a dtype; numbers as they are, and arrays too where it is not known."""
+def in_known_dtype(x: Any, dtype: str | None) -> Any:
+    """Casts an array to a dtype, if both dtypes are known; a number is returned unchanged."""
     return x if dtype is None or dtype_of(x) in (None, dtype) else structure.cast(x, dtype=dtype)
 
 
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
-    """Piecewise linear through the points ``(xp, fp)``; beyond the outer ones constant, ``left``
-    and ``right``, or with a period."""
+    """Interpolates linearly between the points ``(xp, fp)``.
+
+    Beyond the outer points the result is constant, or ``left`` and ``right``, or periodic.
+    """
     if PROMOTION.numpy:
         x, xp, fp = (_float64(thing) for thing in (x, xp, fp))
     count = known_sizes(xp, "interp")[0]
@@ -196,8 +199,9 @@ def interp(
     if count == 1:
         found = ops.where(ops.isnan(x), x, item_at(fp, 0))
     else:
-        place = ops.clip(ops.searchsorted(xp, x), 1, count - 1)
-        x0, x1, y0, y1 = (item_at(row, at) for row in (xp, fp) for at in (place - 1, place))
+        right_end = ops.clip(ops.searchsorted(xp, x), 1, count - 1)
+        ends = (right_end - 1, right_end)
+        x0, x1, y0, y1 = (item_at(row, end) for row in (xp, fp) for end in ends)
         inside = ops.clip(x, first, last)
         found = y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
     if left is not None:
@@ -210,7 +214,7 @@ def _float64(x: Any) -> Any:
 
 
 def conj(x: Any) -> Tensor:
-    """The complex conjugate; a real array is its own."""
+    """Returns the complex conjugate; a real array is returned unchanged."""
     return ops.conj(x) if holds_complex(x) else x
 
 
@@ -218,17 +222,17 @@ conjugate = conj
 
 
 def real(val: Any) -> Tensor:
-    """The real part; a real array is its own."""
+    """Returns the real part; a real array is returned unchanged."""
     return ops.real(val) if holds_complex(val) else val
 
 
 def imag(val: Any) -> Tensor:
-    """The imaginary part."""
+    """Returns the imaginary part."""
     return ops.imag(val)
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:
-    """The angle from the positive real axis, in radians or degrees."""
+    """Returns the angle from the positive real axis, in radians or degrees."""
     if holds_complex(z):
         found = ops.angle(z)
     else:
@@ -242,14 +246,14 @@ def angle(z: Any, deg: bool = False) -> Tensor:
 
 
 def sinc(x: Any) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """Returns sin(pi x) / (pi x), and 1 at 0."""
     if is_integral(x) and PROMOTION.numpy:
         x = structure.cast(x, dtype="float64")
     return ops.sinc(x)
 
 
 def fix(x: Any) -> Tensor:
-    """Without the fraction."""
+    """Rounds towards zero."""
     return x if is_integral(x) and PROMOTION.numpy else ops.trunc(x)
 
 

@@ -1,4 +1,4 @@
-"""``numpy.linalg``: solving, factors, norms."""
+"""``numpy.linalg``: linear systems, factorizations, norms."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def _inexact(a: Any) -> Any:
-    """Whole numbers as float64, in which NumPy computes with them."""
+    """Casts integers to float64, as NumPy does."""
     return structure.cast(a, dtype="float64") if PROMOTION.numpy and is_integral(a) else a
 
 
 def det(a: Any) -> Tensor:
-    """The determinant."""
+    """Returns the determinant."""
     return ops.det(_inexact(a))
 
 
 def inv(a: Any) -> Tensor:
-    """The inverse."""
+    """Returns the inverse."""
     return ops.inverse(_inexact(a))
 
 
 def matrix_power(a: Any, n: int) -> Tensor:
-    """A product of so many equal matrices, or of their inverses; itself for one."""
+    """Returns the n-th power of a matrix, also for n < 0; the matrix itself for n = 1."""
     if _index(n) == 1:
         return a
     return ops.matrix_power(_inexact(a) if _index(n) < 0 else a, _index(n))
@@ -48,36 +48,35 @@ def matrix_power(a: Any, n: int) -> Tensor:
 def pinv(
     a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None, atol: Any = None
 ) -> Tensor:
-    """The pseudo-inverse, where singular values are zero up to ``rcond`` times the largest."""
+    """Returns the pseudo-inverse; singular values up to ``rcond`` times the largest count as 0."""
     if PROMOTION.numpy and rtol is None:
         rtol = 1e-15 if rcond is None else rcond
     a = _inexact(a)
-    if hermitian and PROMOTION.numpy:  # what stands above the diagonal is not read
-        below = ops.tril(a, -1)
-        turned = ops.swapaxes(below, -1, -2)
-        a = ops.tril(a) + (ops.conj(turned) if holds_complex(a) else turned)
+    if hermitian and PROMOTION.numpy:  # elements above the diagonal are not read
+        upper = ops.swapaxes(ops.tril(a, -1), -1, -2)
+        a = ops.tril(a) + (ops.conj(upper) if holds_complex(a) else upper)
     return ops.pinv(a, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
 def slogdet(a: Any) -> tuple[Any, Any]:
-    """The sign of the determinant and the logarithm of its size."""
+    """Returns the sign of the determinant, and the logarithm of its absolute value."""
     return ops.slogdet(_inexact(a))
 
 
 def cholesky(a: Any, *, upper: bool = False) -> Tensor:
-    """The triangle L with L @ L.T = a; where ``upper``, the U with U.T @ U = a."""
+    """Returns the lower triangular L with L @ L.T = a; if ``upper``, the U with U.T @ U = a."""
     a = _inexact(a)
-    if not upper:
-        return ops.cholesky(a)
-    lower = ops.cholesky(
-        ops.conj(ops.swapaxes(a, -1, -2)) if holds_complex(a) else ops.swapaxes(a, -1, -2)
-    )
-    turned = ops.swapaxes(lower, -1, -2)
-    return ops.conj(turned) if holds_complex(a) else turned
+    return _adjoint(ops.cholesky(_adjoint(a))) if upper else ops.cholesky(a)
+
+
+def _adjoint(a: Any) -> Any:
+    """Returns the conjugate transpose of matrices."""
+    transposed = ops.swapaxes(a, -1, -2)
+    return ops.conj(transposed) if holds_complex(a) else transposed
 
 
 def solve(a: Any, b: Any) -> Tensor:
-    """x with a @ x = b, for a vector or for the columns of a matrix."""
+    """Solves a @ x = b for x, for a vector b or for the columns of a matrix."""
     a, b = _inexact(a), _inexact(b)
     if known_rank(b, "solve") == 1:
         return item_at(ops.matrix_solve(a, ops.expand_dims(b, -1)), (..., 0))
@@ -85,7 +84,7 @@ def solve(a: Any, b: Any) -> Tensor:
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """(u, s, vh) with a = u @ diag(s) @ vh; without vectors s alone."""
+    """Returns (u, s, vh) with a = u @ diag(s) @ vh; without ``compute_uv`` s alone."""
     a = _inexact(a)
     if not compute_uv:
         return ops.svd(a, compute_uv=False)
@@ -97,55 +96,52 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The norm of vectors or matrices; the Euclidean one of all elements by default."""
+    """Returns a norm of vectors or matrices; by default the Euclidean norm of all elements."""
     rank = known_rank(x, "norm")
     x = _inexact(x)
     if axis is None and ord is None:
-        return _root(x, None, keepdims)
-    axes = tuple(range(rank)) if axis is None else _in_order(axis, rank)
+        return _euclidean_norm(x, None, keepdims)
+    axes = tuple(range(rank)) if axis is None else _ordered_axes(axis, rank)
     if len(axes) == 1:
-        return _of_vectors(x, ord, axes[0], keepdims)
+        return _vector_norm(x, ord, axes[0], keepdims)
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
-    found = _of_matrices(ops.moveaxis(x, axes, (-2, -1)), ord)
+    found = _matrix_norm(ops.moveaxis(x, axes, (-2, -1)), ord)
     return ops.expand_dims(found, tuple(sorted(axes))) if keepdims else found
 
 
-def _in_order(axis: Any, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, in the order in which they are given."""
+def _ordered_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Returns non-negative axes, in the order in which they are given."""
     listed = axis if isinstance(axis, (tuple, list)) else (axis,)
-    normal_axes(tuple(listed), rank)  # raises where one is not there, or named twice
+    normal_axes(tuple(listed), rank)  # raises for an axis that does not exist or comes twice
     return tuple(one % rank for one in listed)
 
 
-def _root(x: Any, axis: Any, keepdims: bool) -> Any:
+def _euclidean_norm(x: Any, axis: Any, keepdims: bool) -> Any:
     squares = ops.square(ops.abs(x)) if holds_complex(x) else ops.square(x)
     return ops.sqrt(sum(squares, axis, keepdims=keepdims))
 
 
-def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if ord is None or ord == 2:
-        return _root(x, axis, keepdims)
+        return _euclidean_norm(x, axis, keepdims)
     size = ops.abs(x)
     if ord == float("inf"):
         return max(size, axis, keepdims=keepdims)
     if ord == -float("inf"):
         return min(size, axis, keepdims=keepdims)
     if ord == 0:
-        return sum(
-            ops.where(ops.not_equal(size, 0), ops.ones_like(size), ops.zeros_like(size)),
-            axis,
-            keepdims=keepdims,
-        )
+        counted = ops.where(ops.not_equal(size, 0), ops.ones_like(size), ops.zeros_like(size))
+        return sum(counted, axis, keepdims=keepdims)
     if not isinstance(ord, (int, float)):
         raise ValueError(f"vectors have no norm of order {ord!r}")
     total = sum(size if ord == 1 else size**ord, axis, keepdims=keepdims)
     return total if ord == 1 else total ** (1.0 / ord)
 
 
-def _of_matrices(x: Any, ord: Any) -> Any:
+def _matrix_norm(x: Any, ord: Any) -> Any:
     if ord is None or ord == "fro":
-        return _root(x, (-2, -1), False)
+        return _euclidean_norm(x, (-2, -1), False)
     if ord in (1, -1, float("inf"), -float("inf")):
         sums = sum(ops.abs(x), -2 if abs(ord) == 1 else -1)
         return (max if ord > 0 else min)(sums, -1)

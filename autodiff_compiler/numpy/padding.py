@@ -1,4 +1,4 @@
-"""Elements before and after the axes of an array."""
+"""Padding of arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
-    """Elements before and after each axis: a constant, the edge, a reflection or a wrap."""
+    """Pads each axis at both ends: with a constant, the edge, a reflection, or periodically."""
     rank = known_rank(array, "pad")
     pairs = [(index(before), index(after)) for before, after in _pairs(pad_width, rank)]
     if any(min(pair) < 0 for pair in pairs):
@@ -28,11 +28,11 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
             continue
         if mode == "constant":
             ends = _pairs(constant_values, rank)[axis]
-            parts = [_filled(row, before, ends[0]), row, _filled(row, after, ends[1])]
+            parts = [_constant_rows(row, before, ends[0]), row, _constant_rows(row, after, ends[1])]
         elif mode in ("edge", "reflect", "symmetric", "wrap"):
             size = known_sizes(row, "pad")[0]
-            places = [_source(place, size, mode) for place in range(-before, size + after)]
-            parts = [item_at(row, tensor(places))]
+            indices = [_source_index(k, size, mode) for k in range(-before, size + after)]
+            parts = [item_at(row, tensor(indices))]
         else:
             raise TypeError(
                 f"np.pad with mode={mode!r} is not supported; use constant, edge, reflect, "
@@ -43,7 +43,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
 
 
 def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
-    """A pair for each axis, from one number, one pair or all pairs."""
+    """Returns a pair for each axis, from one number, one pair or all pairs."""
     if not isinstance(given, (tuple, list)):
         return [(given, given)] * rank
     if not isinstance(given[0], (tuple, list)):
@@ -53,8 +53,8 @@ def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
     return pairs * (rank if len(given) == 1 else 1)
 
 
-def _filled(row: Any, count: int, value: Any) -> Any:
-    """Rows of one value, in the dtype of the others."""
+def _constant_rows(row: Any, count: int, value: Any) -> Any:
+    """Returns ``count`` rows of one value, in the dtype and shape of those of ``row``."""
     dtype = dtype_of(row)
     if isinstance(value, (int, float, complex)):
         value = value if dtype is None else np.asarray(value).astype(dtype).item()
@@ -63,15 +63,15 @@ def _filled(row: Any, count: int, value: Any) -> Any:
     return ops.broadcast_to(value, (count, *ops.shape(row)[1:]))
 
 
-def _source(place: int, size: int, mode: str) -> int:
-    """The element that stands at ``place`` of the padded axis."""
+def _source_index(k: int, size: int, mode: str) -> int:
+    """Returns the index in [0, size) of the element that is padded at index ``k``."""
     if mode == "edge":
-        return min(max(place, 0), size - 1)
+        return min(max(k, 0), size - 1)
     if mode == "wrap":
-        return place % size
+        return k % size
     period = 2 * size if mode == "symmetric" else max(2 * size - 2, 1)
-    place %= period
-    return place if place < size else period - place - (mode == "symmetric")
+    k %= period
+    return k if k < size else period - k - (mode == "symmetric")
 
 
 __all__ = ["pad"]

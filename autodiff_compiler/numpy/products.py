@@ -1,4 +1,4 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices, convolutions and polynomials."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ matmul, kron = ops.matmul, ops.kron
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """The product over the last axis of ``a`` and the last but one of ``b``."""
+    """Returns the sum of products over the last axis of ``a`` and the last but one of ``b``."""
     ranks = known_rank(a, "dot"), known_rank(b, "dot")
     if 0 in ranks:
         return a * b
@@ -35,7 +35,7 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 def vdot(a: Any, b: Any) -> Tensor:
-    """The sum of the products of all elements, those of ``a`` conjugated."""
+    """Returns the sum of products of all elements, those of ``a`` conjugated."""
     a, b = ops.reshape(a, (-1,)), ops.reshape(b, (-1,))
     if PROMOTION.numpy and holds_complex(a):
         a = ops.conj(a)
@@ -43,28 +43,28 @@ def vdot(a: Any, b: Any) -> Tensor:
 
 
 def _total(products: Any) -> Any:
-    """The sum of a row, in its own dtype as that of a product is."""
+    """Returns the sum of a vector, in its own dtype."""
     own = dtype_of(products)
     total = structure.sum_(products, axes=None, keepdims=False)
     return structure.cast(total, dtype=own) if own not in (None, dtype_of(total)) else total
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    """The product over the last axes."""
+    """Returns the sum of products over the last axes."""
     if 0 in (rank_of(a), rank_of(b)):
         return a * b
     return tensordot(a, b, ((-1,), (-1,)))
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    """Every element of ``a`` times every one of ``b``."""
+    """Returns the outer product: each element of ``a`` times each of ``b``."""
     return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
 
 
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """The vector that stands upright on two others, along the axes of each."""
+    """Returns the cross product of vectors along the axes ``axisa`` and ``axisb``."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = ops.moveaxis(a, axisa, -1), ops.moveaxis(b, axisb, -1)
@@ -81,34 +81,30 @@ def cross(
         for x, size in zip((a, b), sizes)
     ]
     (a0, a1, a2), (b0, b1, b2) = parts
-    upright = a0 * b1 - a1 * b0
+    third = a0 * b1 - a1 * b0
     if sizes == (2, 2):
-        return upright
+        return third
     first = a1 * b2 - a2 * b1 if None not in (a2, b2) else a1 * b2 if a2 is None else -(a2 * b1)
     second = a2 * b0 - a0 * b2 if None not in (a2, b2) else -(a0 * b2) if a2 is None else a2 * b0
-    return ops.moveaxis(ops.stack((first, second, upright), -1), -1, axisc)
+    return ops.moveaxis(ops.stack((first, second, third), -1), -1, axisc)
 
 
 def einsum(*operands: Any, optimize: Any = False) -> Tensor:
-    """The sum of products that the subscripts say; without a sum or a product, a view."""
+    """Evaluates the Einstein summation of the subscripts; without a sum or a product, a view."""
     if not operands or not isinstance(operands[0], str):
         raise TypeError(
             "np.einsum with lists of axes is not supported; write the subscripts as a "
             "string: 'ij,jk->ik'"
         )
     if len(operands) == 2:
-        found = _viewed(operands[0].replace(" ", ""), operands[1])
-        if found is not None:
-            return found
-    if len(operands) == 2:
-        found = _viewed(operands[0].replace(" ", ""), operands[1])
-        if found is not None:
-            return found
+        view = _einsum_view(operands[0].replace(" ", ""), operands[1])
+        if view is not None:
+            return view
     return ops.einsum(*operands)
 
 
-def _viewed(subscripts: str, x: Any) -> Any:
-    """The axes and diagonals of ``x`` in another order; None where something is summed."""
+def _einsum_view(subscripts: str, x: Any) -> Any:
+    """Returns ``x`` with its axes permuted and diagonals taken; None if there is a sum."""
     term, arrow, out = subscripts.partition("->")
     if not arrow:
         out = "".join(sorted(c for c in set(term) - set(".") if term.count(c) == 1))
@@ -132,7 +128,10 @@ def _viewed(subscripts: str, x: Any) -> Any:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    """The sum of products over pairs of axes, or over the last ones of ``a``, first of ``b``."""
+    """Returns the sum of products over pairs of axes.
+
+    A number n stands for the last n axes of ``a`` and the first n of ``b``.
+    """
     rank_a, rank_b = known_rank(a, "tensordot"), known_rank(b, "tensordot")
     axes = setting(axes)
     if isinstance(axes, int):
@@ -153,7 +152,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 def _product(sizes: Sequence[Any]) -> Any:
-    """The product of sizes, which a run may tell."""
+    """Returns the product of sizes, which may be run-time values."""
     total = 1
     for size in sizes:
         total = total * size
@@ -165,7 +164,7 @@ def _axes(given: Any, rank: int) -> list[int]:
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Tensor:
-    """The discrete convolution of two rows."""
+    """Returns the discrete convolution of two vectors."""
     a, v = (ops.reshape(x, (1,)) if rank_of(x) == 0 else x for x in (a, v))
     (long,), (short,) = known_sizes(a, "convolve"), known_sizes(v, "convolve")
     if long < short:
@@ -173,23 +172,23 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Tensor:
     if not short:
         raise ValueError("v cannot be empty")
     mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
-    rows = [_shifted(a, place, short - 1) * item_at(v, place) for place in range(short)]
-    whole = rows[0]
+    rows = [_shifted(a, k, short - 1) * item_at(v, k) for k in range(short)]
+    total = rows[0]
     for row in rows[1:]:
-        whole = ops.logical_or(whole, row) if dtype_of(whole) == "bool" else whole + row
-    cut = {"full": 0, "same": (short - 1) // 2, "valid": short - 1}[mode]
+        total = ops.logical_or(total, row) if dtype_of(total) == "bool" else total + row
+    first = {"full": 0, "same": (short - 1) // 2, "valid": short - 1}[mode]
     size = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
-    return item_at(whole, slice(cut, cut + size))
+    return item_at(total, slice(first, first + size))
 
 
-def _shifted(a: Any, before: int, whole: int) -> Any:
-    """``a`` with ``before`` zeros in front and ``whole`` zeros in all."""
+def _shifted(a: Any, before: int, padding: int) -> Any:
+    """Pads ``a`` with ``padding`` zeros, ``before`` of them in front."""
     zero = ops.zeros_like(item_at(a, slice(0, 1)))
-    return ops.concat([zero] * before + [a] + [zero] * (whole - before))
+    return ops.concat([zero] * before + [a] + [zero] * (padding - before))
 
 
 def polyval(p: Any, x: Any) -> Tensor:
-    """The polynomial with the coefficients ``p``, of the highest power first, by Horner's rule."""
+    """Evaluates a polynomial by Horner's rule; the coefficient of the highest power comes first."""
     if not isinstance(p, (list, tuple)):
         (count,) = known_sizes(p, "polyval")
         p = [item_at(p, place) for place in range(count)]
@@ -205,7 +204,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[Any]) -> Tensor:
-    """The product of several matrices, from the left."""
+    """Returns the product of several matrices, computed from the left."""
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     product = arrays[0]

@@ -1,4 +1,4 @@
-"""Sums, extremes and statistics over axes, and what runs along an axis."""
+"""Reductions over axes, and cumulative sums, products and sorting along an axis."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:
-    rank = rank_of(a)  # None where it is not known
+    rank = rank_of(a)  # None if it is unknown
     if PROMOTION.numpy and rank == 0 and axis in (0, -1):
-        return None  # NumPy lets one number have an axis here
+        return None  # NumPy accepts an axis of a scalar here
     return declare.normal_axes(axis, rank)
 
 
 def is_none(axis: Any) -> bool:
-    """Whether ``axis`` is the empty tuple, which names no axis for NumPy and all for MindSpore."""
+    """True if ``axis`` is the empty tuple, which names no axis for NumPy and all for MindSpore."""
     return PROMOTION.numpy and isinstance(axis, (tuple, list)) and not axis
 
 
 def _over(record: OpDef, a: Any, axis: Any, keepdims: Any, **settings: Any) -> Any:
-    """A reduction over ``axis``; where that names none, each element is reduced by itself."""
+    """Reduces over ``axis``; an empty tuple reduces each element by itself."""
     if is_none(axis):
         a, axis, keepdims = structure.expand_dims(a, axes=(known_rank(a, "this"),)), -1, False
     return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **settings)
@@ -52,28 +52,28 @@ def _reduction(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
     ) -> Any:
         kind = None if dtype is None else to_numpy_name(dtype)
-        a = _counted(a) if kind is None else structure.cast(a, dtype=kind)
+        a = _widened(a) if kind is None else structure.cast(a, dtype=kind)
         out = _over(record, a, axis, keepdims)
-        # Small whole numbers are added up in more bits, and cut off afterwards.
+        # The operator accumulates small integers in more bits; the dtype asked for truncates.
         out = out if dtype_of(out) == kind or kind is None else structure.cast(out, dtype=kind)
         if initial is None:
             return out
-        return combine(out, _of_dtype(initial, dtype_of(out)))
+        return combine(out, _initial_value(initial, dtype_of(out)))
 
     return reduction
 
 
-def _of_dtype(number: Any, dtype: str | None) -> Any:
-    """A number in the dtype of what it is combined with."""
+def _initial_value(number: Any, dtype: str | None) -> Any:
+    """Returns a number in the dtype of the reduction that it is combined with."""
     if dtype is None or dtype_of(number) == dtype:
         return number
     if isinstance(number, (bool, int, float, complex)):
-        return _np.dtype(dtype).type(number).item()  # raises where there is no room for it
+        return _np.dtype(dtype).type(number).item()  # raises if the number does not fit
     return structure.cast(number, dtype=dtype)
 
 
-def _counted(a: Any) -> Any:
-    """Whole numbers in the 64 bits in which NumPy adds and multiplies them."""
+def _widened(a: Any) -> Any:
+    """Casts unsigned integers to the 64 bits in which NumPy accumulates them."""
     dtype = dtype_of(a) or ""
     if PROMOTION.numpy and dtype in ("uint8", "uint16", "uint32"):
         return structure.cast(a, dtype="uint64")
@@ -88,7 +88,7 @@ def _test(record: OpDef) -> Callable[..., Any]:
 
 
 def _extreme(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
-    """A tie is shared, as over several axes."""
+    """Returns a function for an extreme; its derivative at a tie is shared equally."""
 
     def extreme(a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None) -> Any:
         if initial is None:
@@ -98,12 +98,12 @@ def _extreme(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
             sizes[k] for k in (range(len(sizes)) if axes is None else axes)
         ]:
             out = _over(record, a, axis, keepdims, first=False)
-        else:  # nothing but the first number is there
+        else:  # the reduced axes are empty: the initial number is all there is
             total = structure.sum_(
                 structure.cast(a, dtype="bool"), axes=axes, keepdims=bool(keepdims)
             )
             out = structure.cast(ops.zeros_like(total) + initial, dtype=dtype_of(a))
-        return combine(out, _of_dtype(initial, dtype_of(out)))
+        return combine(out, _initial_value(initial, dtype_of(out)))
 
     return extreme
 
@@ -128,7 +128,7 @@ min = amin = _extreme(reduce.min, ops.minimum)
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The mean; of whole numbers as float64."""
+    """Returns the mean; that of integers is float64."""
     return _over(reduce.mean, _floating(a, dtype), axis, keepdims)
 
 
@@ -141,7 +141,7 @@ def var(
     keepdims: bool = False,
     correction: Any = None,
 ) -> Tensor:
-    """The variance, divided by count - ddof."""
+    """Returns the variance, divided by count - ddof."""
     return _spread(reduce.var, a, axis, dtype, ddof, keepdims, correction)
 
 
@@ -154,7 +154,7 @@ def std(
     keepdims: bool = False,
     correction: Any = None,
 ) -> Tensor:
-    """The standard deviation, by count - ddof."""
+    """Returns the standard deviation; the variance is divided by count - ddof."""
     return _spread(reduce.std, a, axis, dtype, ddof, keepdims, correction)
 
 
@@ -177,8 +177,10 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The mean with weights, which have the shape of ``a`` or are one per place of the axis; where
-    ``returned``, with the sum of the weights."""
+    """Returns the weighted mean; if ``returned``, also the sum of the weights.
+
+    The weights have the shape of ``a``, or of its axes ``axis``.
+    """
     if PROMOTION.numpy and 0 in (shape_of(a) or ()) and _count(a, axis) == 0:
         raise ZeroDivisionError("the weights are empty, so their sum is zero")
     if weights is None:
@@ -186,38 +188,44 @@ def average(
         if not returned:
             return found
         return found, ops.zeros_like(found) + _count(a, axis)
-    rank = known_rank(a, "average")
-    if known_rank(weights, "average") != rank or shape_of(weights) != shape_of(a):
-        if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        axes = [k % rank for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-        if len(axes) != rank_of(weights):
-            raise ValueError(
-                "Shape of weights must be consistent with shape of a along specified axis."
-            )
-        weights = ops.transpose(weights, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
-        sizes = iter(ops.shape(weights))
-        weights = ops.reshape(weights, tuple(next(sizes) if k in axes else 1 for k in range(rank)))
-        weights = ops.broadcast_to(weights, ops.shape(a))
-    exact = (dtype_of(a) or "").startswith(("int", "uint", "bool"))
-    product = a * weights
-    if exact and PROMOTION.numpy:
-        product = _floating(product)
-        product = (
-            structure.cast(product, dtype="float64")
-            if "complex" not in (dtype_of(product) or "")
-            else product
-        )
-    scale = sum(
-        structure.cast(weights, dtype=dtype_of(product)) if dtype_of(product) else weights,
-        axis,
-        keepdims=keepdims,
-    )
+    ranks = known_rank(weights, "average"), known_rank(a, "average")
+    if ranks[0] != ranks[1] or shape_of(weights) != shape_of(a):
+        weights = _broadcast_weights(weights, a, axis)
+    product = _weighted(a, weights)
+    own = dtype_of(product)
+    scale = sum(structure.cast(weights, dtype=own) if own else weights, axis, keepdims=keepdims)
     found = sum(product, axis, keepdims=keepdims) / scale
     return (found, scale) if returned else found
 
 
+def _broadcast_weights(weights: Any, a: Any, axis: Any) -> Any:
+    """Broadcasts the weights of the axes ``axis`` to the shape of ``a``."""
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    rank = known_rank(a, "average")
+    axes = [k % rank for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(axes) != rank_of(weights):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    weights = ops.transpose(weights, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+    sizes = iter(ops.shape(weights))
+    weights = ops.reshape(weights, tuple(next(sizes) if k in axes else 1 for k in range(rank)))
+    return ops.broadcast_to(weights, ops.shape(a))
+
+
+def _weighted(a: Any, weights: Any) -> Any:
+    """Multiplies by weights, in NumPy's dtype: products of integers are float64 or complex."""
+    product = a * weights
+    if not PROMOTION.numpy or not (dtype_of(a) or "").startswith(("int", "uint", "bool")):
+        return product
+    product = _floating(product)
+    is_complex = "complex" in (dtype_of(product) or "")
+    return product if is_complex else structure.cast(product, dtype="float64")
+
+
 def _count(a: Any, axis: Any) -> int:
+    """Returns the number of elements that a reduction over ``axis`` combines."""
     sizes, axes = known_sizes(a, "the count of elements"), _axes(a, axis)
     if is_none(axis):
         return 1
@@ -225,12 +233,12 @@ def _count(a: Any, axis: Any) -> int:
 
 
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """From the smallest to the largest."""
+    """Returns the difference of the largest and the smallest element."""
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
 def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The element in the middle, or the mean of the two that are."""
+    """Returns the median: the middle element, or the mean of the middle two."""
     rank = known_rank(a, "median")
     axes = () if is_none(axis) else _axes(a, axis) or tuple(range(rank))
     rest = tuple(k for k in range(rank) if k not in axes)
@@ -248,8 +256,8 @@ def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return ops.reshape(middle, tuple(1 if k in axes else sizes[k] for k in range(rank)))
 
 
-def _numbers_only(a: Any) -> tuple[Any, Any]:
-    """``a`` with 0 for NaN, and where it has a number."""
+def _without_nan(a: Any) -> tuple[Any, Any]:
+    """Returns ``a`` with 0 for NaN, and a mask that is True for the other elements."""
     if (dtype_of(a) or "").startswith(("int", "uint", "bool")):
         return a, ops.equal(a, a)
     return ops.where(ops.isnan(a), 0, a), ops.logical_not(ops.isnan(a))
@@ -258,13 +266,13 @@ def _numbers_only(a: Any) -> tuple[Any, Any]:
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
 ) -> Tensor:
-    """The sum without NaN."""
-    return sum(_numbers_only(a)[0], axis, dtype, keepdims=keepdims, initial=initial)
+    """Returns the sum of the elements that are not NaN."""
+    return sum(_without_nan(a)[0], axis, dtype, keepdims=keepdims, initial=initial)
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The mean without NaN."""
-    numbers, present = _numbers_only(_floating(a, dtype))
+    """Returns the mean of the elements that are not NaN."""
+    numbers, present = _without_nan(_floating(a, dtype))
     count = sum(present, axis, keepdims=keepdims)
     total = sum(numbers, axis, keepdims=keepdims)
     own = dtype_of(total)
@@ -274,51 +282,51 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 def allclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements are equal but for rounding."""
+    """True if all elements are equal but for rounding."""
     return all(ops.isclose(a, b, rtol, atol, equal_nan))
 
 
 def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first largest."""
-    return _place(reduce.argmax, ops.argmax, a, axis, keepdims)
+    """Returns the index of the first largest element."""
+    return _extreme_index(reduce.argmax, ops.argmax, a, axis, keepdims)
 
 
 def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first smallest."""
-    return _place(reduce.argmin, ops.argmin, a, axis, keepdims)
+    """Returns the index of the first smallest element."""
+    return _extreme_index(reduce.argmin, ops.argmin, a, axis, keepdims)
 
 
-def _place(
+def _extreme_index(
     record: OpDef, theirs: Callable[..., Any], a: Any, axis: int | None, keepdims: bool
 ) -> Any:
     if not PROMOTION.numpy:
         return theirs(a, axis)
     if axis is None or rank_of(a) == 0:
-        place = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
-        return ops.reshape(place, (1,) * known_rank(a, "keepdims")) if keepdims else place
-    (axis,) = declare.normal_axes(axis, known_rank(a, "argmax"))  # type: ignore[misc]
+        found = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
+        return ops.reshape(found, (1,) * known_rank(a, "keepdims")) if keepdims else found
+    (axis,) = declare.normal_axes(axis, known_rank(a, "argmax")) or (axis,)
     return record(a, axis=axis, keepdims=bool(keepdims))
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """How many are not zero."""
+    """Returns the number of elements that are not zero."""
     if PROMOTION.numpy:
         return sum(ops.not_equal(a, 0), axis, keepdims=keepdims)
     return sum(ops.where(ops.not_equal(a, 0), 1, 0), axis, keepdims=keepdims)
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running sums, of all in one row or along an axis."""
+    """Returns cumulative sums along an axis, or of all elements."""
     return _running(ops.cumsum, a, axis, dtype)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running products, of all in one row or along an axis."""
+    """Returns cumulative products along an axis, or of all elements."""
     return _running(ops.cumprod, a, axis, dtype)
 
 
 def _running(run: Callable[..., Any], a: Any, axis: int | None, dtype: Any) -> Any:
-    a = _counted(a) if dtype is None else _in_dtype(a, dtype)
+    a = _widened(a) if dtype is None else _in_dtype(a, dtype)
     if PROMOTION.numpy and dtype is None and dtype_of(a) in ("bool", "int8", "int16", "int32"):
         a = structure.cast(a, dtype="int64")
     if axis is None or rank_of(a) == 0:
@@ -332,13 +340,13 @@ def _check_kind(kind: Any) -> None:
 
 
 def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
-    """The elements in order; by whatever way, they come out alike."""
+    """Returns the sorted elements; all sort kinds give the same values."""
     _check_kind(kind)
     return ops.sort(ops.reshape(a, (-1,)) if axis is None else a, -1 if axis is None else axis)[0]
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
-    """The positions of the elements in order."""
+    """Returns the indices that sort the elements."""
     _check_kind(kind)
     if PROMOTION.numpy and rank_of(a) == 0:
         return sorting.argsort(ops.reshape(a, (1,)), axis=0, descending=False)

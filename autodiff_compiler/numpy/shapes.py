@@ -1,4 +1,4 @@
-"""Shapes, axes, joining, splitting and picking."""
+"""Shapes, axes, joining, splitting and selection."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ fliplr, flipud = ops.fliplr, ops.flipud
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element along an axis (None: of all in one row) so many times in a row."""
+    """Repeats each element along an axis, or of all elements in one row if that is None."""
     if rank_of(a) == 0 and axis in (0, -1):
         axis = None
     return ops.repeat_interleave(a, repeats, axis)
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """Without axes of length one: those named, or all."""
+    """Removes axes of length 1: those named, or all."""
     if is_none(axis) or PROMOTION.numpy and rank_of(a) == 0 and axis in (0, -1):
         return ops.reshape(a, ops.shape(a))
     return ops.squeeze(a, axis)
@@ -59,7 +59,7 @@ def _each(at_least: Callable[[Any], Any]) -> Callable[..., Any]:
 atleast_1d, atleast_2d, atleast_3d = map(_each, (ops.atleast_1d, ops.atleast_2d, ops.atleast_3d))
 
 
-def _joining(join: Callable[..., Any]) -> Callable[..., Any]:
+def _with_cast(join: Callable[..., Any]) -> Callable[..., Any]:
     def joining(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
         return join(_cast_all(tup, dtype, casting))
 
@@ -67,7 +67,7 @@ def _joining(join: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cast_all(arrays: Any, dtype: Any, casting: Any) -> Any:
-    """The arrays in a dtype, as far as ``casting`` allows that."""
+    """Casts the arrays to a dtype; raises TypeError if ``casting`` forbids that."""
     if dtype is None:
         return arrays
     wanted = to_numpy_name(dtype)
@@ -82,7 +82,7 @@ def _cast_all(arrays: Any, dtype: Any, casting: Any) -> Any:
 
 
 hstack, vstack, dstack, column_stack = map(
-    _joining, (ops.hstack, ops.vstack, ops.dstack, ops.column_stack)
+    _with_cast, (ops.hstack, ops.vstack, ops.dstack, ops.column_stack)
 )
 row_stack = vstack
 
@@ -90,7 +90,7 @@ row_stack = vstack
 def stack(
     arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
-    """All of one shape, along a new axis."""
+    """Stacks arrays of one shape along a new axis."""
     return ops.stack(_cast_all(arrays, dtype, casting), axis)
 
 
@@ -106,11 +106,11 @@ def _like(value: int) -> Callable[..., Any]:
 
 
 zeros_like, ones_like = _like(0), _like(1)
-empty_like = zeros_like  # what it holds is told by nobody
+empty_like = zeros_like  # compiled code never shows uninitialized memory
 
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
-    """The elements in rows of another shape."""
+    """Reshapes an array; one size may be -1."""
     if order != "C":
         raise TypeError(
             f"reshape with order={order!r} is not supported; transpose first, and use order='C'"
@@ -119,12 +119,12 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
-    """Two axes exchanged."""
+    """Exchanges two axes."""
     return ops.swapaxes(a, axis1, axis2)
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
-    """All elements in one row."""
+    """Returns all elements in one row."""
     if order != "C":
         raise TypeError(
             f"ravel with order={order!r} is not supported; transpose first, and use order='C'"
@@ -133,13 +133,13 @@ def ravel(a: Any, order: str = "C") -> Tensor:
 
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order, by default in reverse."""
+    """Permutes the axes, by default in reverse."""
     order = tuple(reversed(range(known_rank(a, "transpose")))) if axes is None else tuple(axes)
     return ops.transpose(a, order)
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
-    """An axis moved to stand before ``start``."""
+    """Moves an axis before the axis ``start``."""
     rank = known_rank(a, "rollaxis")
     (axis,) = declare.normal_axes(axis, rank) or (axis,)
     start = start + rank if start < 0 else start
@@ -149,18 +149,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
 
 
 def flip(m: Any, axis: Any = None) -> Tensor:
-    """The elements in reverse order along axes, by default along all."""
-    axes = (
-        range(known_rank(m, "flip"))
-        if axis is None
-        else ((axis,) if isinstance(axis, int) else axis)
-    )
-    return ops.flip(m, tuple(axes)) if axes else m
+    """Reverses the elements along axes, by default along all."""
+    if axis is None:
+        axis = range(known_rank(m, "flip"))
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return ops.flip(m, axes) if axes else m
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """The elements shifted along axes, all by one shift or each by its own; what leaves enters
-    again."""
+    """Shifts the elements cyclically along axes, by one shift or by one for each axis."""
     if axis is None:
         return ops.roll(a, shift)
     shifts, axes = (
@@ -175,7 +172,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """The plane of two axes turned by k quarters."""
+    """Rotates the plane of two axes by k times 90 degrees."""
     rank = known_rank(m, "rot90")
     if len(axes) == 2 and axes[0] % rank == axes[1] % rank:
         raise ValueError("Axes must be different.")
@@ -183,7 +180,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def tile(A: Any, reps: Any) -> Tensor:
-    """Repeated as a whole, so many times along each axis."""
+    """Repeats the whole array along each axis."""
     reps = setting(reps)
     return ops.tile(A, (reps,) if isinstance(reps, int) else tuple(reps))
 
@@ -191,7 +188,7 @@ def tile(A: Any, reps: Any) -> Tensor:
 def concatenate(
     arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
-    """One after another along an axis; None for all elements in one row."""
+    """Concatenates arrays along an axis, or all their elements if that is None."""
     arrays = _cast_all(arrays, dtype, casting)
     if axis is None:
         return ops.concat([ops.reshape(array, (-1,)) for array in arrays], 0)
@@ -201,19 +198,19 @@ def concatenate(
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """``values`` after ``arr``."""
+    """Appends ``values`` to ``arr``."""
     return concatenate((arr, values), axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """So many pieces, the first ones longer by one, or pieces that end at the places given."""
+    """Splits into a number of parts, the first of which may be longer by one, or at indices."""
     if isinstance(indices_or_sections, int) and indices_or_sections <= 0:
         raise ValueError("number sections must be larger than 0.")
-    return list(ops.tensor_split(ary, _places(indices_or_sections), axis))
+    return list(ops.tensor_split(ary, _indices_or_number(indices_or_sections), axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """As ``array_split``; a number must divide the axis."""
+    """Splits into a number of equal parts, or at indices."""
     if isinstance(indices_or_sections, int):
         size = ops.shape(ary)[axis]
         if not isinstance(size, int):
@@ -226,38 +223,38 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return array_split(ary, indices_or_sections, axis)
 
 
-def _places(given: Any) -> Any:
+def _indices_or_number(given: Any) -> Any:
     given = setting(given)
-    return given if isinstance(given, int) else tuple(index(place) for place in given)
+    return given if isinstance(given, int) else tuple(map(index, given))
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Pieces along the second axis, or the only one."""
+    """Splits along the second axis, or the only one."""
     return split(ary, indices_or_sections, 1 if known_rank(ary, "hsplit") > 1 else 0)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Pieces along the first axis."""
+    """Splits along the first axis."""
     return split(ary, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Pieces along the third axis."""
+    """Splits along the third axis."""
     return split(ary, indices_or_sections, 2)
 
 
 def tril(m: Any, k: int = 0) -> Tensor:
-    """Zeros above the k-th diagonal."""
-    return ops.tril(_square(m, "tril"), k)
+    """Returns the lower triangle: zeros above the k-th diagonal."""
+    return ops.tril(_as_matrix(m, "tril"), k)
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
-    """Zeros below the k-th diagonal."""
-    return ops.triu(_square(m, "triu"), k)
+    """Returns the upper triangle: zeros below the k-th diagonal."""
+    return ops.triu(_as_matrix(m, "triu"), k)
 
 
-def _square(m: Any, what: str) -> Any:
-    """A row as the matrix that has it in each row, which is what NumPy makes of it."""
+def _as_matrix(m: Any, what: str) -> Any:
+    """Broadcasts a vector to a square matrix, as NumPy does."""
     if known_rank(m, what) != 1:
         return m
     size = ops.shape(m)[0]
@@ -265,25 +262,27 @@ def _square(m: Any, what: str) -> Any:
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
-    """A matrix with ``v`` on its k-th diagonal; of a matrix, that diagonal."""
+    """Returns a matrix with ``v`` on its k-th diagonal; for a matrix, its k-th diagonal."""
     if known_rank(v, "diag") not in (1, 2):
         raise ValueError("Input must be 1- or 2-d.")
     return ops.diag_embed(v, k) if rank_of(v) == 1 else ops.diagonal(v, k)
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The diagonal of a plane, as the last axis."""
+    """Returns the diagonal of a plane, as the last axis."""
     return ops.diagonal(a, offset, axis1, axis2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """The sum of the diagonal of a plane."""
+    """Returns the sum of the diagonal of a plane."""
     return sum(ops.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
-    """The elements at positions, of all in one row or along an axis. Positions outside are an
-    error, or counted round and round, or drawn to the ends."""
+    """Returns the elements at indices along an axis, or of all elements in one row.
+
+    ``mode`` is for indices out of bounds: 'raise', 'wrap' (periodic) or 'clip'.
+    """
     if axis is None:
         a, axis = ops.reshape(a, (-1,)), 0
     if rank_of(a) == 0:
@@ -307,30 +306,30 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
-    """For each place of ``indices`` the element that it names along an axis; along the others the
-    two are stretched to fit."""
+    """Returns the elements at ``indices`` along an axis; the other axes are broadcast."""
     if axis is None:
         arr, axis = ops.reshape(arr, (-1,)), 0
     if isinstance(indices, (list, tuple)):
         indices = tensor(np.asarray(indices))
     have, want = shape_of(arr), shape_of(indices)
     if have and want and len(have) == len(want):
-        place = axis % len(have)
-        shape = broadcast_shapes([(*s[:place], 1, *s[place + 1 :]) for s in (have, want)])
+        k = axis % len(have)
+        shape = broadcast_shapes([(*s[:k], 1, *s[k + 1 :]) for s in (have, want)])
         if not all(isinstance(size, int) for size in shape or ()):
-            return axis_functions.take_along(arr, indices, axis=axis)  # NumPy will stretch them
-        arr, indices = _stretched(arr, shape, place), _stretched(indices, shape, place)
+            return axis_functions.take_along(arr, indices, axis=axis)  # NumPy broadcasts them
+        arr = _broadcast_but_one(arr, have, shape, k)
+        indices = _broadcast_but_one(indices, want, shape, k)
     return ops.gather_elements(arr, axis, indices)
 
 
-def _stretched(x: Any, shape: Any, axis: int) -> Any:
-    """``x`` in this shape, but for one axis."""
-    wide = (*shape[:axis], shape_of(x)[axis], *shape[axis + 1 :])  # type: ignore[index]
-    return x if wide == shape_of(x) else ops.broadcast_to(x, wide)
+def _broadcast_but_one(x: Any, own: Sequence[Any], shape: Any, axis: int) -> Any:
+    """Broadcasts ``x``, of the shape ``own``, to ``shape`` in all axes but one."""
+    wanted = (*shape[:axis], own[axis], *shape[axis + 1 :])
+    return x if wanted == own else ops.broadcast_to(x, wanted)
 
 
 def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
-    """The coordinates of a grid; where ``sparse``, each along its own axis only."""
+    """Returns the coordinates of a grid; if ``sparse``, each along its own axis only."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     if not sparse:
@@ -346,17 +345,17 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
 
 
 def shape(a: Any) -> Any:
-    """The size of each axis."""
+    """Returns the size of each axis."""
     return ops.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """How many axes."""
+    """Returns the number of axes."""
     return known_rank(a, "ndim")
 
 
 def size(a: Any, axis: int | None = None) -> Any:
-    """How many elements, of all or along an axis."""
+    """Returns the number of elements, in all or along axes."""
     axes = None if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if rank_of(a) is None:
         return concat_and_pad.size_along(a, axes)
