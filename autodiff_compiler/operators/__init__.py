@@ -1,4 +1,4 @@
-"""The operator records, in packages of families. Importing this package fills ``OPERATORS``.
+"""The operator definitions, in packages of families. Importing this package fills ``OPERATORS``.
 
 A record can be had by its name: ``from autodiff_compiler.operators import matmul``.
 """

@@ -1,4 +1,4 @@
-"""What the last stage adds, when nothing will be differentiated any more: writing over memory.
+"""Operators of the last stages, which write into existing memory.
 
 These records are of kind ``lowered``; the verifier lets them stand in no earlier stage, and holds
 every write against ``ir/verify/memory_safety.py``. They have no derivative.

@@ -1,4 +1,4 @@
-"""``import autodiff_compiler.ops.composite as C``: the functions, and the ways to differentiate."""
+"""``import autodiff_compiler.ops.composite as C``: the functions and the transforms."""
 
 from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops.functional import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The base of all operators: constructors of records, linear structure, regions, containers,
+"""The base of all operators: constructors of definitions, linear structure, regions, containers,
 effects."""
 
 from autodiff_compiler.operators.core import (

@@ -1,4 +1,4 @@
-"""The operators with regions, and calls. The builder types them; the adjoint has a file for them.
+"""The operators with regions, and calls. The builder types them; the transforms handle them.
 
 They are records so that every ``Op`` has one, and so that text and verifier know their names.
 """

@@ -1,4 +1,4 @@
-"""The plain constructors of a record, and the dtype rules that records share."""
+"""The plain constructors of an operator definition, and the dtype rules that definitions share."""
 
 from __future__ import annotations
 

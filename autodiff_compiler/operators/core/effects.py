@@ -1,5 +1,7 @@
-"""What a text does besides computing: printing, asserting, raising. Forward does it, once and in
-order; backward never does. None of it has a result, so none of it has a derivative.
+"""Effects of a function: printing, asserting, raising.
+
+The forward function has them, once and in order; the backward function never has. They have no
+result, hence no derivative.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Constructors for families of operators: what a family shares is here, not in its records.
+"""Constructors for families of operators: a family's shared facts are here, not in each definition.
 
 Broadcasting, the result's dtype, and the undoing of both for cotangents come from the operands'
 types; no rule mentions them.

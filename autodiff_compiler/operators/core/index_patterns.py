@@ -1,4 +1,4 @@
-"""Subscripts as data: their text, their shape, and how rows are added to what they name.
+"""Subscripts as data: their text, and the shape of what they select.
 
 A subscript is a tuple of items:
 

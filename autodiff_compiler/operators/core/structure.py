@@ -1,4 +1,4 @@
-"""Linear operators that move elements about; every other rule leans on them.
+"""Linear operators that move elements; the rules of all other operators use them.
 
 They are each other's adjoints: ``sum`` and ``broadcast_to``, ``reshape`` and ``reshape``,
 ``transpose`` and ``transpose``, ``index`` and ``scatter`` (in ``indexing.py``).

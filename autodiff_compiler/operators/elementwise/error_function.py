@@ -1,4 +1,4 @@
-"""The error function in parts: of large arrays, the polynomials run in memory that is there.
+"""The decomposition of the error function: polynomials of large arrays run in existing memory.
 
 ``np.polyval`` makes two new arrays for each coefficient. In parts each step is an operation of its
 own, so that it may write over the one before, and go tile by tile. What is computed, in which

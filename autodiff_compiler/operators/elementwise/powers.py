@@ -1,5 +1,7 @@
-"""Powers. Their derivatives are right wherever they are finite: no factor of them overflows or
-vanishes before their product does."""
+"""Powers. Their derivatives are right wherever they are finite.
+
+No factor of a derivative overflows or underflows unless the product does.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Choices between single numbers: Python chooses between two in a fiftieth of the time that NumPy
-takes for arrays without axes. What loops compute item by item is made of such.
+"""Choices between single numbers, which loops make item by item.
+
+Python chooses between two numbers in a fiftieth of the time of NumPy.
 """
 
 from __future__ import annotations

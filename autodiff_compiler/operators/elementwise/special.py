@@ -1,4 +1,4 @@
-"""Special functions, of which NumPy has some and not others; those it lacks are series in NumPy.
+"""Special functions. Those that NumPy lacks are computed by series.
 
 Sources: the error function from M. Shepherd and J. Laframboise, "Chebyshev approximation of
 (1 + 2x) exp(x²) erfc(x)", Math. Comp. 36 (1981), the coefficients computed anew.

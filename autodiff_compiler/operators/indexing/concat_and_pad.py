@@ -1,4 +1,4 @@
-"""Putting arrays together, taking them apart, and moving their elements as they are."""
+"""Joining arrays, padding them, and moving their elements unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from autodiff_compiler.operators.indexing.indexing import index
 
 
 class PerOperand(dict[str, Callable[..., Any]]):
-    """Rules for a ``*rest`` operand that must know which of the operands it serves."""
+    """Rules for ``*rest`` operands: a rule is given the number of its operand."""
 
     def __init__(self, make: Callable[[int], Callable[..., Any]]):
         super().__init__({"*rest": make})

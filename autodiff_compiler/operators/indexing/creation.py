@@ -1,4 +1,4 @@
-"""Arrays made of nothing but a few numbers. ``full`` is in ``structure.py``: rules lean on it."""
+"""Arrays made of a few numbers. ``full`` is in ``structure.py``, since rules use it."""
 
 from __future__ import annotations
 

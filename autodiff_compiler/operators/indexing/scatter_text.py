@@ -1,4 +1,4 @@
-"""The text that adds what an array of places names, number by number.
+"""The text of a scatter-add, number by number.
 
 ``np.add.at`` is several times as fast where the array has one axis, and what is added is single
 numbers: the positions of all of them are computed, part by part so that they stay in the cache. The

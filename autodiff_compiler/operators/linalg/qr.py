@@ -1,8 +1,6 @@
-"""The decomposition x = Q R of each matrix with at least as many rows as columns: Q has orthonormal
-columns, R is upper triangular. One record for each.
+"""The decomposition x = Q R of each matrix with at least as many rows as columns.
 
-Derivatives: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions"
-(2010), section 3. They need columns that are independent.
+Q has orthonormal columns, R is upper triangular. Each has an operator of its own.
 """
 
 from __future__ import annotations

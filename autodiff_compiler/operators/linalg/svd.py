@@ -1,4 +1,4 @@
-"""The singular value decomposition x = U S V.T of each matrix, one record for each of its parts.
+"""The singular value decomposition x = U S V.T of each matrix, an operator for each of its parts.
 
 The vectors are as many as the smaller size of x. Derivatives: M. Giles (2008), section 3.4, for the
 values; J. Townsend, "Differentiating the singular value decomposition" (2016), for the vectors.

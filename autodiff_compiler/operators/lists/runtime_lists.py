@@ -1,4 +1,4 @@
-"""The user's lists of run-time length: what sets, cuts, joins, repeats and adds up their items.
+"""The user's lists of run-time length: operators that set, slice, join, repeat and sum their items.
 
 Every record gives a new list; where the old one is not needed any more,
 ``passes/memory/update_lists_in_place.py`` sets ``in_place``, and the old one is changed instead.

@@ -1,4 +1,4 @@
-"""Functions along one axis, which keep it: picking, running sums, softmax."""
+"""Functions along one axis, which keep it: gather, running sums, softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions: functions that take axes away.
+"""Reductions: functions that remove axes.
 
 ``axes`` is a sorted tuple of axes from the front, or None for all of them. A tie of ``max`` and
 ``min`` is shared evenly, or goes to the first winner (``first=True``, for one axis).

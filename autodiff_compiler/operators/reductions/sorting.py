@@ -1,4 +1,4 @@
-"""Where the elements of an array stand in order. Positions are ints: they carry no gradient.
+"""Sorting and searching. The results are positions, ints that carry no gradient.
 
 Sorted values are ``take_along(x, argsort(x))``, so their gradient goes back to where they came
 from; equal elements keep their order.

@@ -1,4 +1,5 @@
-"""The direction of a vector, for the derivative of its norm: right also where squares are not."""
+"""The direction of a vector, for the derivative of its norm: right also where squares overflow or
+underflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows along one axis, and what pooling makes of them: their largest elements, their sums.
+"""Windows along one axis, and their maxima and sums, for pooling.
 
 A pooling over an image goes one axis after the other. An element of all windows is a slice of the
 array (``x[..., ::2]`` the first of each pair), so nothing is laid out, and a window of k by k
@@ -52,7 +52,8 @@ def _pooled_type(
 
 
 class _Taps:
-    """The subscripts of the elements of all windows: the first ones, the second ones, …"""
+    """The subscripts of the elements of all windows: their first elements, their second
+    elements, …"""
 
     def __init__(self, dim: Dim, axis: int, size: int, stride: int, dilation: int):
         self.dim, self.size, self.stride, self.dilation = dim, size, stride, dilation

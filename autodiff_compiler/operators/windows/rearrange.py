@@ -1,4 +1,4 @@
-"""Repeating elements, shifting them, and picking triangles and diagonals: linear, elements as is.
+"""Linear operators that repeat or shift elements, or select triangles and diagonals.
 
 ``diagonal`` and ``put_diagonal`` are each other's adjoints, as are a mirrored pad and its folding.
 """

@@ -1,4 +1,4 @@
-"""What convolution and pooling are made of: sliding windows, and products over blocks of axes.
+"""Sliding windows and products over blocks of axes, for convolution and pooling.
 
 ``windows`` is a view, so it costs nothing; ``overlap_add`` is its adjoint (col2im), and both are
 linear, so that every derivative is made of the same three records. The window is over the last

@@ -1,5 +1,7 @@
-"""Functions whose arguments have several names: MindSpore's changed from version to version, and
-those of ``mindspore.numpy`` are not NumPy's."""
+"""Functions whose arguments have several names.
+
+MindSpore's names changed between versions, and those of ``mindspore.numpy`` differ from NumPy's.
+"""
 
 from __future__ import annotations
 

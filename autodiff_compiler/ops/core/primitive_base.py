@@ -1,4 +1,4 @@
-"""What an operator class is: ``ops.Elu(alpha=1.0)(x)``. Settings first, operands later."""
+"""The base of operator classes: ``ops.Elu(alpha=1.0)(x)``. Settings first, operands later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What library code may ask of its arguments: the same for a ``Tensor`` and for an IR ``Value``.
+"""Questions about arguments: shape, rank, dtype. A ``Tensor`` and an IR ``Value`` answer alike.
 
 The functions of this package run at once on tensors and, while compiling, on values. Everything
 they decide is decided from shapes, ranks and dtype names, which these few functions tell.

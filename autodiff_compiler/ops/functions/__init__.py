@@ -1,1 +1,1 @@
-"""Functions under MindSpore's names, thin over the operator records."""
+"""Functions under MindSpore's names, thin over the operators."""

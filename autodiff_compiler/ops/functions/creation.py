@@ -1,4 +1,4 @@
-"""Tensors out of nothing, or in the likeness of another."""
+"""New tensors, from numbers or with the shape and dtype of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The numeric methods of ``Tensor``: one table, installed on the class and used by the compiler.
+"""The numeric methods of ``Tensor``: one table, which is installed on the class and read by the
+compiler.
 
 A method is a function whose first argument is the tensor, or, while compiling, the IR value. Most
 are functions of ``ops`` as they are; those whose signature differs have a text of their own here.
@@ -185,7 +186,7 @@ def view_as(self: Any, other: Any) -> Tensor:
 
 
 def broadcast_to(self: Any, *shape: Any) -> Tensor:
-    """Broadcasts to a shape."""
+    """x broadcast to a shape."""
     return arrays.broadcast_to(self, one_or_many(shape))
 
 
@@ -313,9 +314,11 @@ for _name, _method in METHODS.items():
 
 
 class _LeftOut:
-    """Stands in ``Tensor`` for a name of MindSpore's that is left out here; whoever looks it up is
-    told. (A ``__getattr__`` would make every look at a Tensor slow, and Python knows itself what a
-    misspelt name comes nearest to.)"""
+    """A descriptor for a method of MindSpore's that is not supported: reading it raises an error.
+
+    (A ``__getattr__`` would slow down every attribute of a Tensor, and would replace Python's
+    suggestions for misspelt names.)
+    """
 
     def __init__(self, name: str):
         self.name = name

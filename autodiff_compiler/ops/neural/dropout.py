@@ -1,4 +1,4 @@
-"""Dropout in all its forms, and activations that draw: a mask or a noise, made once in forward.
+"""Dropout and random activations; the mask or noise is drawn once, in the forward function.
 
 The gradient goes through what is kept, scaled as in forward: d_x = ct * kept / (1 - p).
 """

@@ -1,4 +1,4 @@
-"""Tables looked up: ``embedding``, and Parameters updated at some of their rows."""
+"""Table look-ups: ``embedding``, and updates of Parameters at some of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images read at the places of a grid: ``affine_grid`` makes places, ``grid_sample`` reads there.
+"""Sampling of images at a grid: ``affine_grid`` computes places, ``grid_sample`` reads there.
 
 Places are in [-1, 1] along each axis of space, the last axis of space first. Formulas: M. Jaderberg
 et al., "Spatial Transformer Networks" (2015), sections 3.2 and 3.3.

@@ -1,4 +1,4 @@
-"""Images of other sizes, and channels exchanged for space.
+"""Resizing of images, and rearrangement of channels and space.
 
 Interpolation is a product with a matrix for each axis of space: its rows hold the weights of a
 hat (linear) or a cubic curve around the places that are asked for. So it is differentiated as any

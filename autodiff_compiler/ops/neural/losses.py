@@ -1,4 +1,4 @@
-"""Loss functions under MindSpore's names: compositions, so they differentiate by themselves.
+"""Loss functions under MindSpore's names, as compositions of other functions.
 
 Formulas are written in the form that does not overflow: log_softmax, softplus. Every input
 has a gradient, also those that MindSpore takes as constants (targets, weights).

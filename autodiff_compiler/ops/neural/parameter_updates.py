@@ -1,4 +1,4 @@
-"""Updates of Parameters: at once in eager code; in compiled text they take effect after the call.
+"""Updates of Parameters: immediate in eager code, after the call in compiled functions.
 
 ``parameter_update`` says what the new value is; the front end does the same with it.
 """

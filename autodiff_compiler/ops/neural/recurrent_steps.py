@@ -1,5 +1,5 @@
-"""Steps of recurrent nets: written out where they are used, so that a loop of them is one loop of
-products, which can be taken together."""
+"""Steps of recurrent nets. They are inlined, so that a loop of steps is one loop of products, which
+passes can fuse."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ Identity, DType = primitive("Identity", apart(arrays.identity)), primitive("DTyp
 
 
 class _InPlace(Primitive):
-    """x with rows replaced, or added to; the rows are settings. x itself stays as it is."""
+    """x with rows replaced, or added to; the rows are settings. x itself does not change."""
 
     def __init__(self, indices: Any):
         super().__init__()
@@ -131,7 +131,7 @@ class TriuIndices(TrilIndices):
 
 
 class MirrorPad(Primitive):
-    """Copies of its own elements before and after each axis: a pair for each, in order."""
+    """x padded with copies of its own elements; a pair of widths for each axis, in order."""
 
     def __init__(self, mode: str = "REFLECT"):
         super().__init__()
@@ -142,7 +142,7 @@ class MirrorPad(Primitive):
 
 
 class Meshgrid(Primitive):
-    """Each row stretched over the grid that all of them span."""
+    """Each row broadcast over the grid that all of them span."""
 
     def __init__(self, indexing: str = "xy"):
         super().__init__()
@@ -153,7 +153,7 @@ class Meshgrid(Primitive):
 
 
 class Einsum(Primitive):
-    """The sum of products that an equation says."""
+    """The sum of products that an equation describes."""
 
     def __init__(self, equation: str):
         super().__init__()
@@ -175,7 +175,8 @@ class Cross(Primitive):
 
 
 class _Blocks(Primitive):
-    """Between the channels and the plane of an (n, c, h, w) tensor; the block's side is given."""
+    """The base of rearrangements between channels and plane of an (n, c, h, w) tensor; blocks have
+    a given side."""
 
     def __init__(self, block_size: int, data_format: str = "NCHW"):
         super().__init__()
@@ -207,7 +208,7 @@ class DepthToSpace(_Blocks):
 
 
 class ChannelShuffle(Primitive):
-    """The channels, axis 1, dealt out to groups."""
+    """The channels, axis 1, interleaved by groups."""
 
     def __init__(self, group: int):
         super().__init__()
@@ -218,7 +219,8 @@ class ChannelShuffle(Primitive):
 
 
 class SpaceToBatchND(Primitive):
-    """The last axes padded, cut into blocks, and the places in a block moved into the batch."""
+    """The last axes padded and cut into blocks; the places in a block become examples of the
+    batch."""
 
     def __init__(self, block_shape: Any, paddings: Any):
         super().__init__()
@@ -243,7 +245,8 @@ class SpaceToBatchND(Primitive):
 
 
 class BatchToSpace(Primitive):
-    """The inverse of SpaceToBatch for (n, c, h, w): the batch fills blocks, then edges are cut."""
+    """The inverse of SpaceToBatch for (n, c, h, w): examples fill blocks, then edges are
+    cropped."""
 
     def __init__(self, block_size: int, crops: Any):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The operator classes of convolutions, and of what stands beside them in a layer."""
+"""The operator classes of convolutions and of patches."""
 
 from __future__ import annotations
 

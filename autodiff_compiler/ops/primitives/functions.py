@@ -138,7 +138,7 @@ LpNorm = primitive("LpNorm", scans_and_norms.lp_norm, axis=0, p=2, keep_dims=Fal
 
 
 class CumProd(Primitive):
-    """Running products along an axis: without the element itself, or from the end, if asked for."""
+    """Running products along an axis; optionally exclusive, or from the end."""
 
     def __init__(self, exclusive: bool = False, reverse: bool = False):
         super().__init__()
@@ -152,8 +152,11 @@ class CumProd(Primitive):
 
 
 class Median(Primitive):
-    """The median along an axis, the lower of two, and its position; or that of all elements, and
-    0. NaN is the median of what holds one, or is skipped."""
+    """The median along an axis, the lower of two, and its position; or the median of all elements,
+    and 0.
+
+    If an element is NaN the median is NaN, or NaNs are ignored.
+    """
 
     def __init__(
         self,

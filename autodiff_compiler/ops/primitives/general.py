@@ -29,7 +29,7 @@ Zeros, Ones, Eye = (primitive(n, getattr(creation, n.lower())) for n in ("Zeros"
 
 
 class MatMul(Primitive):
-    """The matrix product, of either factor's transpose if asked for."""
+    """The matrix product, optionally with either factor transposed."""
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False):
         super().__init__()
@@ -81,13 +81,13 @@ class ReduceProd(_Reduction):
 
 
 class ReduceAll(_Reduction):
-    """Whether every element over ``axis`` is nonzero."""
+    """A bool: True if every element over ``axis`` is nonzero."""
 
     function = staticmethod(reductions.reduce_all)
 
 
 class ReduceAny(_Reduction):
-    """Whether some element over ``axis`` is nonzero."""
+    """A bool: True if some element over ``axis`` is nonzero."""
 
     function = staticmethod(reductions.reduce_any)
 
@@ -163,7 +163,7 @@ class LogSoftmax(Softmax):
 
 
 class CumSum(Primitive):
-    """Running sums along an axis: without the element itself, or from the end, if asked for."""
+    """Running sums along an axis; optionally exclusive, or from the end."""
 
     def __init__(self, exclusive: bool = False, reverse: bool = False):
         super().__init__()
@@ -177,7 +177,7 @@ class CumSum(Primitive):
 
 
 class Concat(Primitive):
-    """One after another along an axis."""
+    """Tensors joined one after another along an axis."""
 
     def __init__(self, axis: int = 0):
         super().__init__()
@@ -188,7 +188,7 @@ class Concat(Primitive):
 
 
 class Stack(Concat):
-    """All of one shape, along a new axis."""
+    """Tensors of one shape joined along a new axis."""
 
     def __call__(self, *tensors: Any) -> Tensor:
         return arrays.stack(_sequence(tensors), self.axis)
@@ -221,7 +221,7 @@ class Split(Primitive):
 
 
 class Squeeze(Primitive):
-    """Without axes of length one (``()``: all of them)."""
+    """x without axes of length one (``()``: all of them)."""
 
     def __init__(self, axis: Any = ()):
         super().__init__()
@@ -232,21 +232,22 @@ class Squeeze(Primitive):
 
 
 class Print(Primitive):
-    """Prints its operands, as ``print`` does: in compiled code once, in forward."""
+    """An effect: prints its operands as ``print`` does, in compiled code once, in the forward
+    function."""
 
     def __call__(self, *input_x: Any) -> None:
         effects.show(*input_x, settings="")
 
 
 class Flatten(Primitive):
-    """All axes but the first joined into one."""
+    """x with all axes but the first joined into one."""
 
     def __call__(self, input_x: Any) -> Tensor:
         return arrays.flatten(input_x)
 
 
 class BroadcastTo(Primitive):
-    """Broadcasts to a shape."""
+    """x broadcast to a shape."""
 
     def __init__(self, shape: Any):
         super().__init__()
@@ -257,7 +258,7 @@ class BroadcastTo(Primitive):
 
 
 class BiasAdd(Primitive):
-    """A bias for each channel, which is axis 1."""
+    """x plus a bias for each channel, axis 1."""
 
     def __init__(self, data_format: str = "NCHW"):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The operator classes of losses; those with a second output say what it is."""
+"""The operator classes of losses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class L2Loss(Primitive):
 
 
 class NLLLoss(Primitive):
-    """``nll_loss`` and the sum of the weights that took part."""
+    """``nll_loss`` and the sum of the weights used."""
 
     def __init__(self, reduction: str = "mean", ignore_index: int = -100):
         super().__init__()

@@ -15,8 +15,8 @@ from autodiff_compiler.ops.neural import dropout
 
 
 class Dropout(Primitive):
-    """Each element kept with the probability keep_prob and divided by it, and the mask, in the
-    dtype of the input."""
+    """x with each element kept with the probability keep_prob and divided by it; and the mask, in
+    x's dtype."""
 
     def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):
         super().__init__()
@@ -29,7 +29,8 @@ class Dropout(Primitive):
 
 
 class Dropout2D(Primitive):
-    """Whole channels kept with the probability keep_prob and divided by it, and the bools of it."""
+    """x with whole channels kept with the probability keep_prob and divided by it; and the mask,
+    bools."""
 
     def __init__(self, keep_prob: float = 0.5):
         super().__init__()
@@ -42,7 +43,8 @@ class Dropout2D(Primitive):
 
 
 class Dropout3D(Dropout2D):
-    """Whole channels kept with the probability keep_prob and divided by it, and the bools of it."""
+    """x with whole channels kept with the probability keep_prob and divided by it; and the mask,
+    bools."""
 
 
 class _Seeded(Primitive):
@@ -73,7 +75,7 @@ class UniformReal(_Seeded):
 
 
 class UniformInt(_Seeded):
-    """Whole numbers from minval up to and without maxval, in a shape: int32."""
+    """Ints from minval up to and without maxval, in a shape: int32."""
 
     def __call__(self, shape: Any, minval: Any, maxval: Any) -> Tensor:
         return random.randint(minval, maxval, shape, self.seeds, dtype=int32)
@@ -91,8 +93,8 @@ class Bernoulli(Primitive):
 
 
 class Randperm(Primitive):
-    """The whole numbers below n, a Tensor of one number, in random order, then ``pad`` up to
-    ``max_length`` of them."""
+    """The ints below n, a Tensor of one number, in random order; then ``pad`` up to ``max_length``
+    items."""
 
     def __init__(self, max_length: int = 1, pad: int = -1, dtype: Any = int32):
         super().__init__()

@@ -1,1 +1,1 @@
-"""Ways to differentiate and to batch: ``grad``, ``vmap``, custom rules, hooks, recompute."""
+"""Transforms of functions: ``grad``, ``vmap``, custom rules, hooks, recompute."""

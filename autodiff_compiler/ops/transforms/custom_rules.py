@@ -1,4 +1,4 @@
-"""Derivatives that the user gives: ``Function`` with its own backward, and ``custom_gradient``.
+"""Custom derivatives: ``Function`` with its own backward, and ``custom_gradient``.
 
 Called outside a compilation they compute forward alone; the compiler reads both texts. (A Cell says
 the same with a method ``bprop``.)
@@ -25,8 +25,11 @@ R = TypeVar("R")
 
 
 class Context:
-    """What ``forward`` leaves for ``backward``: tensors that it saves, and attributes that it
-    sets. ``needs_input_grad`` is true for every tensor: what is not asked for is not computed."""
+    """The values that ``forward`` saves for ``backward``: tensors, and attributes.
+
+    ``needs_input_grad`` is true for every tensor; a cotangent that is not requested is not
+    computed.
+    """
 
     saved_tensors: tuple[Any, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
@@ -46,7 +49,7 @@ class Context:
 
 
 class Function:
-    """A function with a derivative of its own; a subclass gives two static methods.
+    """A function with a custom derivative; a subclass defines two static methods.
 
     ``forward(ctx, *inputs)`` computes; ``backward(ctx, *cotangents)`` takes one cotangent per
     output and returns one per input, None for zero. With a third, ``setup_context(ctx, inputs,

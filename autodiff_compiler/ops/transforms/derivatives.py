@@ -314,8 +314,10 @@ def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian[..., 
 
 
 class HessianProduct(Transformed):
-    """The Hessian of ``fn`` along a direction, as a function of the inputs and of that: the tangent
-    of the gradient, a tuple if ``several`` are asked for."""
+    """The Hessian of ``fn`` times a direction, as a function of the inputs and of the direction.
+
+    It is the tangent of the gradient, a tuple if ``several`` are requested.
+    """
 
     suffix, phrase = "hvp", "tangent of gradient of"
     takes_its_arguments = False
@@ -342,9 +344,12 @@ class HessianProduct(Transformed):
 
 
 class Taylor(Transformed):
-    """Derivatives of ``fn`` along a curve. Called with the inputs it gives the value, and the
-    derivative of this order where every input moves at speed one; called with the inputs and with
-    the derivatives of their curves, the value and all derivatives, first to last."""
+    """Derivatives of ``fn`` along a curve.
+
+    Called with the inputs it returns the value, and the derivative of this order where every input
+    moves at speed one. Called with the inputs and with the derivatives of their curves it returns
+    the value and all derivatives, first to last.
+    """
 
     suffix, phrase = "taylor", "Taylor series of"
     takes_its_arguments = False
@@ -375,9 +380,12 @@ class Taylor(Transformed):
 
 
 class Prolonged(Transformed):
-    """The value of ``fn`` and its derivatives up to an order, as a function of the inputs and the
-    derivatives of their curves, those of order one first: the tangent, over and over, where every
-    derivative of a curve moves along the next. Without ``curved`` there are but the first."""
+    """The value of ``fn`` and its derivatives up to an order along curves.
+
+    Its arguments are the inputs and the derivatives of their curves, those of order one first. It
+    is the repeated tangent, where every derivative of a curve moves along the next one. Without
+    ``curved`` only the first derivatives are given.
+    """
 
     suffix, phrase = "prolonged", "derivatives of"
     takes_its_arguments = False

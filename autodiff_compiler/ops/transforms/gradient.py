@@ -1,4 +1,4 @@
-"""``GradOperation``, ``grad``, ``value_and_grad``, ``get_grad``: ways to ask for a gradient.
+"""Transforms that compute gradients: ``GradOperation``, ``grad``, ``value_and_grad``, ``get_grad``.
 
 Each makes a ``GradientFunction``, which remembers what was asked. Its methods say which slots of a
 call get a gradient and how the answer is packed; they work on arguments of any kind, because the
@@ -45,7 +45,7 @@ ALL = "all"
 
 
 class GradientFunction(Transformed[P, R]):
-    """The gradient of ``fn``, to be called like ``fn``.
+    """The gradient of ``fn``; it is called with the arguments of ``fn``.
 
     position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
     optional    a missing slot 0 gives ``()`` instead of an error.
@@ -262,7 +262,7 @@ class GradientFunction(Transformed[P, R]):
 
 
 class GradOperation:
-    """Makes gradient functions: of the first input, of all inputs, of weights, or of both.
+    """A maker of gradient functions: of the first input, of all inputs, of weights, or of both.
 
     get_all       a tuple with the gradient of every tensor input.
     get_by_list   the gradients of the weights given with the function.

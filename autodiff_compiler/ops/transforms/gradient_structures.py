@@ -1,4 +1,4 @@
-"""The structures that weights are asked for in, and that their gradients come back in."""
+"""The structures of requested weights, in which their gradients are returned."""
 
 from __future__ import annotations
 

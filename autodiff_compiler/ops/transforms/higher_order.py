@@ -1,4 +1,4 @@
-"""Operators that take functions: ``HyperMap``, ``MultitypeFuncGraph``, ``WhileLoop`` and their kin.
+"""Operators that take functions: ``HyperMap``, ``MultitypeFuncGraph``, ``WhileLoop`` and others.
 
 What they do is written as plain Python, and compiled as a user's text is: a loop here is a loop in
 the generated source, and the functions that are passed in are written out where they are called.
@@ -31,7 +31,7 @@ KINDS: dict[str, Any] = {
 
 @macro
 class MultitypeFuncGraph:
-    """Several functions under one name; which one runs is decided by the kinds of the arguments.
+    """Several functions under one name; the kinds of the arguments select one.
 
     >>> size = MultitypeFuncGraph("size")
     >>> @size.register("Number")
@@ -71,7 +71,7 @@ class MultitypeFuncGraph:
 
 @macro
 class HyperMap:
-    """Applies a function to the items of tuples, lists and dicts, at every depth.
+    """A map of a function over the items of tuples, lists and dicts, at every depth.
 
     The result has the structure of the arguments, which must agree in it. Without ``ops`` the first
     argument is the function. ``reverse`` changes nothing: the items do not depend on each other.
@@ -91,7 +91,7 @@ class HyperMap:
 
 @macro
 class Map:
-    """As ``HyperMap``, but only to the items themselves: what is inside them is left together."""
+    """A map over the items of a container, which are not opened themselves."""
 
     def __init__(self, ops: Any = None, reverse: bool = False):
         self.ops, self.reverse = ops, reverse
@@ -123,7 +123,8 @@ def _mapped(function: Any, args: Sequence[Any], deep: bool) -> Any:
 
 @macro
 class WhileLoop:
-    """``WhileLoop()(cond_func, loop_func, init_val)``: as long as the condition holds."""
+    """A loop that runs while the condition holds: ``WhileLoop()(cond_func, loop_func,
+    init_val)``."""
 
     def __call__(self, cond_func: Any, loop_func: Any, init_val: Any) -> Any:
         while cond_func(init_val):
@@ -133,7 +134,7 @@ class WhileLoop:
 
 @macro
 class ForiLoop:
-    """``ForiLoop()(lower, upper, loop_func, init_val)``: with the index and the value so far."""
+    """A loop over a range: ``ForiLoop()(lower, upper, loop_func, init_val)``."""
 
     def __call__(
         self, lower: Any, upper: Any, loop_func: Any, init_val: Any, unroll: bool = True
@@ -145,7 +146,8 @@ class ForiLoop:
 
 @macro
 class Scan:
-    """``Scan()(loop_func, init, xs)``: the last value, and the list of what each step gave.
+    """A scan, ``Scan()(loop_func, init, xs)``: the last carry, and the list of the outputs of all
+    steps.
 
     >>> Scan()(lambda total, x: (total + x, total * x), 1, [2, 3])
     (6, [2, 9])
@@ -167,7 +169,8 @@ class Scan:
 
 @macro
 class Depend:
-    """``Depend()(value, expr)`` is ``value``. What stands earlier in a text is done earlier."""
+    """The identity: ``Depend()(value, expr)`` is ``value``. Statements run in the order of the
+    source."""
 
     def __call__(self, value: Any, expr: Any) -> Any:
         return value
@@ -175,7 +178,8 @@ class Depend:
 
 @macro
 class Partial:
-    """``Partial()(function, *args)`` is ``function`` with its first arguments given."""
+    """Partial application: ``Partial()(function, *args)`` is ``function`` with its first arguments
+    given."""
 
     def __call__(self, function: Any, *args: Any) -> Any:
         return partial(function, *args)

@@ -11,8 +11,10 @@ from autodiff_compiler.ops.core.primitive_base import Primitive
 
 
 class GradientHook(Primitive):
-    """The identity; in backward ``function`` is called with the gradient at this place, and what
-    it returns, unless that is None, goes on."""
+    """The identity with a hook: backward calls ``function`` with the gradient at this place.
+
+    Its result, unless it is None, replaces the gradient.
+    """
 
     #: Whether the function is called with a tuple of gradients.
     in_tuple = False
@@ -26,7 +28,7 @@ class GradientHook(Primitive):
 
 
 class InsertGradientOf(GradientHook):
-    """Passes a value on; its gradient goes through ``f``.
+    """The identity whose gradient goes through ``f``.
 
     >>> from autodiff_compiler import Tensor, grad
     >>> double = InsertGradientOf(lambda d_x: d_x * 2)
@@ -39,7 +41,7 @@ class InsertGradientOf(GradientHook):
 
 
 class HookBackward(GradientHook):
-    """Passes values on; ``hook_fn`` is called with the tuple of their gradients."""
+    """The identity of several values; ``hook_fn`` is called with the tuple of their gradients."""
 
     in_tuple = True
 
@@ -51,20 +53,10 @@ class HookBackward(GradientHook):
 
 
 class insert_grad_of:  # noqa: N801  (it is used as a statement)
-    """``with insert_grad_of(x) as d_x:`` lets its body look at the gradient that flows to ``x``
-    from here on, or change it by assigning to ``d_x``.
+    """A context whose body runs in backward: ``with insert_grad_of(x) as d_x``.
 
-    The body runs in backward, at this place; with ``print(d_x)`` it shows the gradient, with
-    ``d_x = d_x * 0.5`` it changes it. Outside a compilation it runs once, on zeros.
-
-    >>> from autodiff_compiler import Tensor, grad
-    >>> def f(x):
-    ...     y = x * x
-    ...     with insert_grad_of(y) as d_y:
-    ...         d_y = d_y * 10
-    ...     return y
-    >>> print(grad(f)(Tensor(3.0)))
-    60.0
+    The body may read the gradient that flows to ``x`` from here on, or change it by assigning to
+    ``d_x``.
     """
 
     def __init__(self, value: Any):

@@ -1,4 +1,4 @@
-"""``Jacobian``: all partial derivatives at once, by a batch of tangents or of cotangents."""
+"""``Jacobian``: all partial derivatives, by a batch of tangents or of cotangents."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ R = TypeVar("R")
 
 
 class Jacobian(Transformed[P, R]):
-    """All partial derivatives of ``fn``; ``mode`` is 'forward', 'reverse', or 'shape', which takes
-    whichever needs fewer sweeps."""
+    """All partial derivatives of ``fn``; ``mode`` is 'forward', 'reverse', or 'shape' for fewer
+    sweeps."""
 
     suffix, phrase = "jacobian", "Jacobian of"
 
@@ -185,8 +185,10 @@ def _group(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat)
 
 
 class Pull(Transformed):
-    """The cotangents of some inputs, always a tuple: called with the inputs and the cotangent of
-    the output, or of the one numbered ``output`` of several."""
+    """The tuple of cotangents of some inputs.
+
+    It is called with the inputs and the cotangent of the output, or of output number ``output``.
+    """
 
     suffix, phrase = "pull", "cotangents of"
     takes_its_arguments = False

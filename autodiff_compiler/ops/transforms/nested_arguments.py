@@ -1,4 +1,5 @@
-"""Containers as arguments: a function of them as one of their leaves, and the way back.
+"""Containers as arguments: functions of them become functions of their leaves, and results are put
+back.
 
 ``Flat`` is a function called with the leaves of its arguments. So whatever takes arrays and numbers
 takes containers of them, of every kind that ``common/structures.py`` knows.

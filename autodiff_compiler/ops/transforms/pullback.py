@@ -1,4 +1,4 @@
-"""Inside a text: the value of a call and, later, the gradients of that very call.
+"""``vjp`` inside a compiled function: the value of a call and, later, the gradients of that call.
 
 What the function writes and draws is written and drawn once, by the call.
 """
@@ -14,7 +14,8 @@ from autodiff_compiler.ops.transforms.transformed import Transformed
 
 
 class Pullback(Transformed):
-    """Called on the inputs: the value, and what takes a sensitivity to the gradients."""
+    """A function of the inputs that returns the value, and the function from sensitivity to
+    gradients."""
 
     suffix, phrase = "pullback", "pullback of"
 
@@ -23,7 +24,7 @@ class Pullback(Transformed):
 
 
 class Pulled(Transformed):
-    """Called on a sensitivity: the gradients of a call that the front end knows."""
+    """A function from a sensitivity to the gradients of a call that the front end knows."""
 
     suffix, phrase = "pulled", "gradients of a call of"
 

@@ -1,4 +1,4 @@
-"""Keeping less for backward: ``recompute`` for a block, ``checkpointed`` for a loop.
+"""Rematerialisation: ``recompute`` for a block, ``checkpointed`` for a loop.
 
 Both change what is kept between forward and backward, and nothing of what is computed.
 """

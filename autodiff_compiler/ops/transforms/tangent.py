@@ -1,4 +1,4 @@
-"""``TangentFunction``: a function that is given tangents beside its inputs, and gives one back."""
+"""``TangentFunction``: the value of a function and its tangent (JVP)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from autodiff_compiler.ops.transforms.transformed import (
 
 
 class TangentFunction(Transformed[..., Any]):
-    """Called with the inputs of ``fn``, then the tangents of those at ``positions``, then the
-    tangents of ``weights`` (None: of every trainable that takes part); gives value and tangent.
+    """The value of ``fn`` and its tangent.
 
-    inputs    how many of the arguments are inputs.
-    has_aux   whether only the first of several outputs is differentiated.
+    Its arguments are the inputs of ``fn``, the tangents of those at ``positions``, and the tangents
+    of ``weights`` (None: of every trainable that takes part).
     """
 
     suffix, phrase = "tangent", "tangent of"
@@ -80,7 +79,7 @@ class TangentFunction(Transformed[..., Any]):
 
 
 class Push(TangentFunction):
-    """As ``TangentFunction``, but gives the tangent alone: nothing is computed for the value."""
+    """The tangent of ``fn`` alone: nothing is computed for the value."""
 
     suffix, phrase = "push", "tangent of"
     entry = Transformed.entry

@@ -1,4 +1,4 @@
-"""``Transformed``: a function made of another one, called and compiled like any function.
+"""``Transformed``: a function derived from another one, called and compiled like any function.
 
 Called on tensors it runs compiled. Called on the values of a text that is being compiled it becomes
 a part of that text: so every way to differentiate can be written in terms of the others, in Python,
@@ -36,7 +36,7 @@ FOUND = frozenset(
 
 
 class Differentiable(Protocol[P, First, Result]):
-    """A function by its arguments, the type of the first one, and its result.
+    """The type of a function: its arguments, the type of the first one, and its result.
 
     It is for type checkers alone: two signatures of one call tell them all three.
     """
@@ -49,7 +49,7 @@ class Differentiable(Protocol[P, First, Result]):
 
 
 class Transformed(Generic[P, R]):
-    """What a transformation makes of ``fn``.
+    """The result of a transform of ``fn``.
 
     key      what, besides ``fn`` and the arguments, decides the code.
     suffix   what its source is called after ``fn``; ``phrase`` stands before the title of ``fn``.

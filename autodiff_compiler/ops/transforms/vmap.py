@@ -1,4 +1,4 @@
-"""``vmap``: a function for a whole batch out of the function for one example."""
+"""``vmap``: maps a function of one example over a batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Axes = Any
 
 
 class BatchedFunction(Transformed[P, R]):
-    """``fn`` for every example at once: called with batches, it returns a batch."""
+    """``fn`` mapped over a batch: called with batches, it returns a batch."""
 
     suffix, phrase = "batched", "batch of"
 
