@@ -16,7 +16,11 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import COMPLEX, ArrayType, Type
-from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.declare import (
+    broadcast_shapes,
+    expect_array_type,
+    shape_of_type,
+)
 from autodiff_compiler.operators.core.structure import reduced_shape
 
 into = OpDef(
@@ -72,7 +76,7 @@ def masked_text(type_: Type, x: str, c: str) -> str:
 
 
 def _masked_numpy(types: Sequence[Type]) -> str:
-    dtype = types[0].dtype  # type: ignore[attr-defined]
+    dtype = expect_array_type(types[0]).known_dtype
     return f"({_bits(types[0], '{x}', dtype)} * {{c}}).view(np.{dtype})"
 
 
@@ -174,14 +178,15 @@ part = OpDef(
 
 
 def _lane_numpy(types: Sequence[Type], *, axis: int, start: int, stop: int) -> str:
-    whole = stop == types[0].shape[axis]  # type: ignore[attr-defined]
-    return f"{{x}}[{':, ' * axis}{start or ''}:{'' if whole else stop}]"
+    reaches_end = stop == expect_array_type(types[0]).dims[axis]
+    return f"{{x}}[{':, ' * axis}{start or ''}:{'' if reaches_end else stop}]"
 
 
 def _lane_type(types: Sequence[Type], *, axis: int, start: int, stop: int) -> Type:
     (x,) = types
     assert isinstance(x, ArrayType) and x.shape
-    assert axis > 0 and 0 <= start < stop <= x.shape[axis]  # type: ignore[operator]
+    size = x.shape[axis]
+    assert isinstance(size, int) and axis > 0 and 0 <= start < stop <= size
     return ArrayType(x.dtype, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
 
 
@@ -210,7 +215,7 @@ filled = OpDef(
 
 
 def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) -> str:
-    shape = types[0].shape  # type: ignore[attr-defined]
+    shape = expect_array_type(types[0]).static_shape
     rank, over = len(shape), tuple(axes)
     short = shape[-1] < costs().vecdot_elements and types[0] == types[1]
     if over == (rank - 1,) and rank > 1 and not short:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __macro__ = True
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
@@ -54,10 +54,10 @@ make_dict = OpDef(
 )
 
 
-def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
+def _item_type(types: Sequence[Type], *, key: Any) -> Type:
     (container,) = types
     if isinstance(container, TupleType):
-        return container.items[key]  # type: ignore[call-overload]
+        return container.items[key]
     if isinstance(container, DictType):
         return container.items[container.keys.index(key)]
     raise DTypeError(f"a value of type {container} has no items")

@@ -204,6 +204,20 @@ def shape_of_type(type_: Type) -> Shape:
     )
 
 
+def static_sizes(shape: Shape) -> tuple[int, ...] | None:
+    """Returns ``shape`` if every size is a known number, else None."""
+    if shape is None:
+        return None
+    sizes = [dim for dim in shape if isinstance(dim, int)]
+    return tuple(sizes) if len(sizes) == len(shape) else None
+
+
+def expect_array_type(type_: Type) -> ArrayType:
+    """Returns a type that is known to be an array's."""
+    assert isinstance(type_, ArrayType), type_
+    return type_
+
+
 def moved_on(axes: Any) -> Any:
     """Returns the axes after a new first axis was added; those counted from the back stay.
 

@@ -175,8 +175,8 @@ def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
         return "complex128" if COMPLEX in types else "float64"
     if dtype is signed:
         types = [INT if type_ == BOOL else type_ for type_ in types]
-    wide = {BOOL: "bool", INT: "int64", FLOAT: "float64", COMPLEX: "complex128"}
-    return dtype([ArrayType(wide[type_], ()) for type_ in types])  # type: ignore[index]
+    wide: dict[Type, str] = {BOOL: "bool", INT: "int64", FLOAT: "float64", COMPLEX: "complex128"}
+    return dtype([ArrayType(wide[type_], ()) for type_ in types])
 
 
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:

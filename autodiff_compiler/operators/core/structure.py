@@ -209,9 +209,10 @@ def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> S
 
 def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
     (x,) = types
-    normal_axes(axes, len(shape_of_type(x)) if shape_of_type(x) is not None else None)  # type: ignore[arg-type]
+    shape = shape_of_type(x)
+    normal_axes(axes, None if shape is None else len(shape))
     dtype = x.dtype if isinstance(x, ArrayType) else "float64"
-    return ArrayType(wide_dtype(dtype), reduced_shape(shape_of_type(x), axes, keepdims))
+    return ArrayType(wide_dtype(dtype), reduced_shape(shape, axes, keepdims))
 
 
 def wide_dtype(dtype: str | None) -> str | None:
@@ -437,24 +438,37 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     if have == want and want is not None and None not in want:
         return cast_like(ct, x)
     if want == ():
-        with current().with_aside(_stretched(x, ct)):
+        with current().with_aside(_broadcast_note(x, ct)):
             return cast_like(sum_(ct, axes=None, keepdims=False), x)
-    missing = 0 if have is None or want is None else len(want) - len(have)
-    if missing > 0:  # what is written to a place of lower rank has more axes, of length one
-        return unbroadcast(expand_dims(ct, axes=tuple(range(missing))), x)
-    pairs = zip((have or ())[-len(want or ()) :], want or ())
-    if have is None or want is None or any(w is None and h != 1 for h, w in pairs):
-        return cast_like(unbroadcast_to(ct, shape_of(x), known=want), x)
+    if have is None or want is None:
+        return _unbroadcast_at_run_time(ct, x)
+    if len(have) < len(want):  # a value written to a place of lower rank has axes of length one
+        return unbroadcast(expand_dims(ct, axes=tuple(range(len(want) - len(have)))), x)
+    return _unbroadcast_known_rank(ct, x, have, want)
+
+
+def _unbroadcast_at_run_time(ct: Value, x: Value) -> Value:
+    return cast_like(unbroadcast_to(ct, shape_of(x), known=shape_of_type(x.type)), x)
+
+
+def _unbroadcast_known_rank(
+    ct: Value, x: Value, have: tuple[Dim, ...], want: tuple[Dim, ...]
+) -> Value:
+    """Sums ``ct`` of shape ``have`` over the axes along which ``x`` of shape ``want`` was
+    broadcast: the leading ones, and those of size 1."""
     lead = len(have) - len(want)
-    stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
-    if not lead and not stretched:
+    pairs = list(zip(have[lead:], want))
+    if any(new is None and old != 1 for old, new in pairs):
+        return _unbroadcast_at_run_time(ct, x)
+    ones = [lead + axis for axis, (old, new) in enumerate(pairs) if new == 1 and old != 1]
+    if not lead and not ones:
         return cast_like(ct, x)
-    with current().with_aside(_stretched(x, ct)):
-        summed = sum_(ct, axes=(*range(lead), *stretched), keepdims=not lead)
-        return cast_like(reshape_like(summed, x) if lead and stretched else summed, x)
+    with current().with_aside(_broadcast_note(x, ct)):
+        summed = sum_(ct, axes=(*range(lead), *ones), keepdims=not lead)
+        return cast_like(reshape_like(summed, x) if lead and ones else summed, x)
 
 
-def _stretched(x: Value, ct: Value) -> str:
+def _broadcast_note(x: Value, ct: Value) -> str:
     """Returns the note on the cotangent of a broadcast value, or "" for a value without a user's
     name."""
     if not (x.name and x.has_user_name and isinstance(x.type, ArrayType)):

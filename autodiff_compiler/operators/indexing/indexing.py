@@ -23,6 +23,7 @@ from autodiff_compiler.operators.core.declare import (
     broadcast_shapes,
     linear,
     shape_of_type,
+    static_sizes,
     zero_gradient,
 )
 from autodiff_compiler.operators.core.index_patterns import (
@@ -107,8 +108,9 @@ index: OpDef = linear(
 
 
 def _dtype_text(type_: Type, name: str) -> str:
-    known = isinstance(type_, ArrayType) and type_.dtype is not None
-    return f"np.{type_.dtype}" if known else f"np.asarray({name}).dtype"  # type: ignore[attr-defined]
+    if isinstance(type_, ArrayType) and type_.dtype is not None:
+        return f"np.{type_.dtype}"
+    return f"np.asarray({name}).dtype"
 
 
 def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
@@ -226,12 +228,12 @@ sub_at = OpDef(
 def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = operands_of(index)
     place = f"{{out}}[{subscript(index, 0)}]"
-    found = index_shape(shape, index, types[:rest])
-    if found is None or not all(isinstance(dim, int) for dim in found):
+    found = static_sizes(index_shape(shape, index, types[:rest]))
+    if found is None:
         order = f"np.arange({place}.size).reshape({place}.shape)"
     else:
         sizes = "" if len(found) == 1 else f".reshape({', '.join(map(str, found))})"
-        order = f"np.arange({math.prod(found)}){sizes}"  # type: ignore[arg-type]
+        order = f"np.arange({math.prod(found)}){sizes}"
     empty = f"{{out}} = np.empty({shape_text(types, shape, rest)}, np.int64)"
     return f"{empty}\n{place} = {order}\n{{out}} = {place} == {order}"
 

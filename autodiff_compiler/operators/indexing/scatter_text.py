@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.types import Shape, Type
-from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type, static_sizes
 from autodiff_compiler.operators.core.index_patterns import FULL, Index, adds_up, index_text
 
 
@@ -32,10 +32,12 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
 
     That is so where v is added number by number, to few more zeros than there are numbers.
     """
-    numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
-    if not adds_up(index, rest) or _numbers_added(v, rest, index, shape, 1) is None:
+    numbers, zeros = static_sizes(shape_of_type(v)), static_sizes(shape)
+    if numbers is None or zeros is None or not adds_up(index, rest):
         return False
-    return math.prod(zeros) <= costs().scattered_zeros_ratio * math.prod(numbers)  # type: ignore[arg-type]
+    if _numbers_added(v, rest, index, shape, 1) is None:
+        return False
+    return math.prod(zeros) <= costs().scattered_zeros_ratio * math.prod(numbers)
 
 
 def _numbers_added(
@@ -45,7 +47,7 @@ def _numbers_added(
 
     None if a size is unknown, the index has another form, or there are few numbers.
     """
-    values, sizes, count = _sizes(shape_of_type(v)), _sizes(shape), len(index)
+    values, sizes, count = static_sizes(shape_of_type(v)), static_sizes(shape), len(index)
     if not values or not sizes:
         return None
     arrays = rest[: count if FULL not in index else 1]
@@ -56,18 +58,24 @@ def _numbers_added(
     places = broadcast_shapes(named) if None not in named else None
     if not places:
         return None
-    first = f"{{{fixed}}}"
     if index == (FULL, ("op", 0)) and values == (sizes[0], *places, *sizes[2:]):
-        return _columns_added(first, values, sizes)
+        return _columns_added(f"{{{fixed}}}", values, sizes)
     if index != tuple(("op", k) for k in range(count)) or values != (*places, *sizes[count:]):
         return None
-    row, step = math.prod(sizes[count:]), math.prod(sizes[1:count])
-    if count > 1 and dtypes[0] == "int32":
-        first = f"{first} * np.int64({step})"  # what is large must stay so
-    elif count > 1:
-        first = f"{first} * {step}"
-    more = [picked(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count)]
-    return _rows_added([first, *more], dtypes[0] == "int32", values, row)
+    narrow = dtypes[0] == "int32"
+    terms = _row_offsets(sizes, count, fixed, narrow)
+    return _rows_added(terms, narrow, values, math.prod(sizes[count:]))
+
+
+def _row_offsets(sizes: Sequence[int], count: int, fixed: int, narrow: bool) -> list[str]:
+    """Returns the terms whose sum numbers the rows that ``count`` operands select.
+
+    ``narrow`` says that the first operand is of int32, in which a product may overflow.
+    """
+    first, step = f"{{{fixed}}}", math.prod(sizes[1:count])
+    if count > 1:
+        first = f"{first} * np.int64({step})" if narrow else f"{first} * {step}"
+    return [first, *(picked(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count))]
 
 
 def picked(places: str, shape: Sequence[int], axis: int, count: int) -> str:
@@ -128,7 +136,8 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
 def added_along(i: Type, shape: Shape, axis: int) -> str | None:
     """Returns the lines that add v to a new array where i, as large as it along all other axes,
     points along one; None where numbers are few, or sizes are not known."""
-    sizes, whole, dtype = _sizes(shape_of_type(i)), _sizes(shape), getattr(i, "dtype", None)
+    sizes, whole = static_sizes(shape_of_type(i)), static_sizes(shape)
+    dtype = getattr(i, "dtype", None)
     if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
         return None
     if math.prod(sizes) < costs().scattered_elements:
@@ -152,9 +161,3 @@ def _counted(size: int, shape: Sequence[int], axis: int) -> str:
     """Returns the offsets of the places below ``size`` on an axis, shaped to broadcast along it."""
     step, upright = math.prod(shape[axis + 1 :]), ", None" * (len(shape) - 1 - axis)
     return f"np.arange({_every(size, step)})" + (f"[:{upright}]" if upright else "")
-
-
-def _sizes(shape: Shape) -> tuple[int, ...] | None:
-    """Returns ``shape`` if every size is known, else None."""
-    known = [dim for dim in shape or () if isinstance(dim, int)]
-    return tuple(known) if shape is not None and len(known) == len(shape) else None

@@ -9,9 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import (
+    Value,
+    array_type,
+)
 from autodiff_compiler.ir.types import ArrayType, Shape, Type
-from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.declare import (
+    broadcast_shapes,
+)
 from autodiff_compiler.operators.core.families import bilinear
 from autodiff_compiler.operators.core.structure import (
     cast_like,
@@ -78,8 +83,12 @@ def _matmul_type(types: Sequence[Type]) -> Type:
 
 def _rows(x: Value) -> Value:
     """Returns the rows of all matrices in ``x``, one below the other."""
-    *rows, columns = shape_of_type(x.type) or ()
-    return reshape(x, shape=(math.prod(rows), columns))  # type: ignore[arg-type]
+    *rows, columns = array_type(x).static_shape
+    return reshape(x, shape=(math.prod(rows), columns))
+
+
+def _all_static(*values: Value) -> bool:
+    return all(isinstance(x.type, ArrayType) and x.type.is_static for x in values)
 
 
 def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
@@ -88,16 +97,17 @@ def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
     The products with all their rows are then one product. It is faster, and needs no sum over
     matrices.
     """
-    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
-    return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore[attr-defined, operator]
+    if not _all_static(ct, a, b) or ct.dtype_name not in BLAS:
+        return False
+    return len(array_type(a).dims) > 2 and len(array_type(b).dims) == 2
 
 
 def _side_by_side(x: Value) -> Value:
     """Returns the matrices in ``x``, of known sizes, beside each other."""
-    *matrices, rows, columns = shape_of_type(x.type) or ()
+    *matrices, rows, columns = array_type(x).static_shape
     rank = len(matrices)
     turned = transpose(x, perm=(rank, *range(rank), rank + 1))
-    beside = math.prod([*matrices, columns])  # type: ignore[list-item]
+    beside = math.prod([*matrices, columns])
     return reshape(turned, shape=(rows, beside))
 
 
@@ -106,11 +116,13 @@ def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
 
     One product with all of them beside each other is smaller than the products that a sum takes.
     """
-    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
-    if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]
+    if not _all_static(ct, a, b) or ct.dtype_name not in BLAS:
         return False
-    (rows, inner), columns = a.type.shape, b.type.shape[-1]  # type: ignore[attr-defined]
-    return bool((rows + inner) * columns <= rows * inner)
+    left, right = array_type(a).static_shape, array_type(b).static_shape
+    if len(left) != 2 or len(right) < 3:
+        return False
+    (rows, inner), columns = left, right[-1]
+    return (rows + inner) * columns <= rows * inner
 
 
 def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
@@ -165,28 +177,35 @@ def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
     """Multiplies batches of matrices; vectors become matrices with an axis of length one."""
     if a.ndim is None or b.ndim is None:
         return None
-    left, right = (x.ndim - maps for x, maps in zip((a, b), mapped))  # type: ignore[operator]
+    left, right = a.ndim - mapped[0], b.ndim - mapped[1]
     if mapped[0] and not mapped[1] and right <= 2 and (left == 1 or right == 2 or left == 2):
         return matmul(a, b)  # (examples, k) @ (k, n), (examples, m, k) @ (k, n)
     if mapped[1] and not mapped[0] and (left, right) == (2, 1):
         return matmul(b, swap_last_axes(a))
     a = expand_dims(a, axes=(-2,)) if left == 1 else a
     b = expand_dims(b, axes=(-1,)) if right == 1 else b
-    ranks = max(left, 2), max(right, 2)
-    lines = [
-        expand_dims(x, axes=tuple(range(1, 1 + max(ranks) - rank)))
-        if maps and rank < max(ranks)
-        else x
-        for x, rank, maps in zip((a, b), ranks, mapped)
-    ]
-    out = matmul(*lines)
-    assert isinstance(out.type, ArrayType) and out.type.shape is not None
-    gone = [place for place, rank in ((-2, left), (-1, right)) if rank == 1]
-    shape = [size for n, size in enumerate(out.type.shape) if n - len(out.type.shape) not in gone]
-    if gone and None in shape[1:]:
+    rank = max(left, right, 2)
+    a = _with_rank(a, max(left, 2), rank) if mapped[0] else a
+    b = _with_rank(b, max(right, 2), rank) if mapped[1] else b
+    added = [axis for axis, of_factor in ((-2, left), (-1, right)) if of_factor == 1]
+    return _without_axes(matmul(a, b), added)
+
+
+def _with_rank(batch: Value, have: int, want: int) -> Value:
+    """Adds axes of length one behind the axis of the examples, so that each has rank ``want``."""
+    return expand_dims(batch, axes=tuple(range(1, 1 + want - have))) if have < want else batch
+
+
+def _without_axes(batch: Value, axes: Sequence[int]) -> Value | None:
+    """Removes axes of length one, counted from the end; None if a size behind the examples' is
+    unknown."""
+    dims = array_type(batch).dims
+    examples, *rest = [dim for n, dim in enumerate(dims) if n - len(dims) not in axes]
+    if not axes:
+        return batch
+    if None in rest:
         return None
-    first = -1 if shape[0] is None else shape[0]
-    return reshape(out, shape=(first, *shape[1:])) if gone else out
+    return reshape(batch, shape=(-1 if examples is None else examples, *rest))
 
 
 def _matmul_numpy(types: Sequence[Type]) -> str:

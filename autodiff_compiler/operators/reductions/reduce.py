@@ -16,10 +16,12 @@ from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
 from autodiff_compiler.operators.core.declare import (
+    expect_array_type,
     linear,
     method_text,
     normal_axes,
     shape_of_type,
+    static_sizes,
     zero_gradient,
 )
 from autodiff_compiler.operators.core.structure import (
@@ -94,12 +96,13 @@ def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
     (x,) = types
     text = method_text(types, "mean", axis_text(axes, keepdims))
     shape = shape_of_type(x)
-    if shape and x.dtype in ("float32", "float64"):  # type: ignore[attr-defined]
-        sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
-        if not [size for size in sizes if not isinstance(size, int) or size == 0]:
+    if shape and expect_array_type(x).dtype in ("float32", "float64"):
+        over = range(len(shape)) if axes is None else axes
+        sizes = static_sizes(tuple(shape[axis] for axis in over))
+        if sizes is not None and 0 not in sizes:
             total = method_text(types, "sum", axis_text(axes, keepdims))
-            return f"{total} / {math.prod(sizes)}"  # type: ignore[arg-type]
-    return text if is_floating(x) else f"{text}.astype(np.{x.dtype})"  # type: ignore[attr-defined]
+            return f"{total} / {math.prod(sizes)}"
+    return text if is_floating(x) else f"{text}.astype(np.{expect_array_type(x).dtype})"
 
 
 def _mean_back(ct: Any, x: Any, axes: Any, keepdims: bool) -> Any:

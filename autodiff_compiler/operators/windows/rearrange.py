@@ -16,7 +16,13 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.core.containers import make_tuple
-from autodiff_compiler.operators.core.declare import linear, normal_axes, same_type, shape_of_type
+from autodiff_compiler.operators.core.declare import (
+    linear,
+    normal_axes,
+    same_type,
+    shape_of_type,
+    static_sizes,
+)
 from autodiff_compiler.operators.core.index_patterns import FULL, subscript
 from autodiff_compiler.operators.core.structure import expand_dims, reshape, shape_argument, sum_
 from autodiff_compiler.operators.destination_ops import empty, filled, into
@@ -58,12 +64,11 @@ def _folded(ct: Value, x: Value, counts: Sequence[tuple[int, int]]) -> Any:
 
 def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
     """Copies in an array to fill, with the repetitions along axes of their own."""
-    shape = shape_of_type(x.type)
-    if shape is None or None in shape:
+    shape = static_sizes(shape_of_type(x.type))
+    if shape is None:
         return None
-    assert isinstance(x.type, ArrayType)
     pairs = [*zip(counts, shape)]
-    made = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.type.dtype)  # type: ignore[operator]
+    made = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.dtype_name)
     place = reshape(made, shape=tuple(dim for pair in pairs for dim in pair))
     once = expand_dims(x, axes=tuple(range(0, 2 * len(shape), 2)))
     return filled(into(once, place, text="np.copyto({1}, {0})"), made)

@@ -1,1 +1,1 @@
-"""The base of functions and operator classes: argument aliases, shape queries, the base class."""
+"""The base of functions and operator classes: aliases, shape queries, marks, the base class."""

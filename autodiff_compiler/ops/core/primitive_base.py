@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from autodiff_compiler.ops.core.marks import mark
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 R = TypeVar("R")
 
@@ -75,8 +77,7 @@ def constexpr(
     def computed(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
-    computed.runs_while_compiling = True  # type: ignore[attr-defined]
-    return computed
+    return mark(computed, runs_while_compiling=True)
 
 
 if TYPE_CHECKING:

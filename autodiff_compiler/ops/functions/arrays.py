@@ -230,12 +230,17 @@ def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
             f"input's except axis {axis}",
         )
     ends = [None if a == b is not None else end for (a, b), end in zip(others, shape(index))]
-    found = [end for end in ends if isinstance(end, Value)]
-    stops = (("op", found.index(end)) if isinstance(end, Value) else end for end in ends)
-    if any(end is not None for end in ends):
-        part = tuple(FULL if stop is None else ("slice", None, stop, None) for stop in stops)
-        input = indexing.index(input, *found, index=part)
-    return axis_functions.take_along(input, index, axis=axis)
+    return axis_functions.take_along(_cropped(input, ends), index, axis=axis)
+
+
+def _cropped(input: Any, ends: Sequence[Any]) -> Any:
+    """Returns the input up to an end along each axis; None takes the whole axis."""
+    if all(end is None for end in ends):
+        return input
+    operands = [end for end in ends if isinstance(end, Value)]
+    stops = (("op", operands.index(end)) if isinstance(end, Value) else end for end in ends)
+    part = tuple(FULL if stop is None else ("slice", None, stop, None) for stop in stops)
+    return indexing.index(input, *operands, index=part)
 
 
 def matmul(input: Any, other: Any) -> Tensor:

@@ -336,4 +336,5 @@ for _name in left_out("Tensor"):
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _LeftOut(_name))
 
+# The class is completed here: its own module knows no names of methods.
 Tensor.__dir__ = lambda self: _names(object.__dir__(self))  # type: ignore[method-assign]

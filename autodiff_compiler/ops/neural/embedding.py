@@ -10,6 +10,7 @@ from typing import Any
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators.elementwise import arithmetic, comparisons
+from autodiff_compiler.ops.core.marks import mark
 from autodiff_compiler.ops.core.primitive_base import Primitive
 from autodiff_compiler.ops.core.shape_queries import dtype_of
 from autodiff_compiler.ops.functions import arrays, creation, gather_scatter, scans_and_norms
@@ -93,14 +94,13 @@ def _update(change: str, of_rows: bool) -> Callable[[Parameter, Any, Any], Tenso
 
     where = "rows at positions" if of_rows else "places that the last axis of ``indices`` names"
     update.__doc__ = f"Changes a Parameter ({change}) in the {where}; gives the new value."
-    update.parameter_update = new  # type: ignore[attr-defined]
-    return update
+    return mark(update, parameter_update=new)
 
 
 def _primitive(name: str, function: Any) -> type[Primitive]:
     def __init__(self: Primitive, use_locking: bool = False) -> None:
         Primitive.__init__(self)
-        self.use_locking = use_locking  # type: ignore[attr-defined]
+        vars(self).update(use_locking=use_locking)
 
     def __call__(self: Primitive, input_x: Parameter, indices: Any, updates: Any) -> Tensor:
         return function(input_x, indices, updates)

@@ -12,6 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ops.core.marks import mark
 from autodiff_compiler.ops.core.primitive_base import Primitive
 
 
@@ -55,7 +56,7 @@ UPDATES: dict[Callable[..., Tensor], Callable[[Any, Any], Any]] = {
     assign_sub: lambda before, value: before - value,
 }
 for _function, _update in UPDATES.items():
-    _function.parameter_update = _update  # type: ignore[attr-defined]
+    mark(_function, parameter_update=_update)
 
 
 class Assign(Primitive):

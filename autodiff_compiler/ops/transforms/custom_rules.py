@@ -20,6 +20,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from autodiff_compiler.ops.core.marks import mark
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -96,9 +98,7 @@ def custom_gradient(function: Callable[P, tuple[R, Callable[..., Any]]]) -> Call
     def value(*args: P.args, **kwargs: P.kwargs) -> R:
         return function(*args, **kwargs)[0]
 
-    value.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    value.with_gradient = function  # type: ignore[attr-defined]
-    return value
+    return mark(value, __signature__=inspect.signature(function), with_gradient=function)
 
 
 __all__ = ["Context", "Function", "custom_gradient"]

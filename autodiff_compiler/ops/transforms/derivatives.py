@@ -327,7 +327,7 @@ class HessianProduct(Transformed):
         self.double = PRECISION.double
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.several, self.double
 
@@ -359,7 +359,7 @@ class Taylor(Transformed):
         self.double = PRECISION.double
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.order, self.double
 
@@ -394,7 +394,7 @@ class Prolonged(Transformed):
         self.fn, self.inputs, self.order, self.curved = fn, inputs, order, curved
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.inputs, self.order, self.curved
 

@@ -115,7 +115,7 @@ class GradientFunction(Transformed[P, R]):
         return in_words(places, self.weight_list())
 
     @property
-    def key(self) -> tuple:  # type: ignore[override]
+    def key(self) -> tuple:
         """Returns the settings that decide the code, besides ``fn`` and the arguments; weights by
         identity."""
         if self._key is None:

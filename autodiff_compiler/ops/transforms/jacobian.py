@@ -12,7 +12,10 @@ from autodiff_compiler.errors import CallError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType
-from autodiff_compiler.operators.core.declare import shape_of_type
+from autodiff_compiler.operators.core.declare import (
+    shape_of_type,
+    static_sizes,
+)
 from autodiff_compiler.operators.core.structure import (
     full,
     ones_like,
@@ -59,12 +62,13 @@ class Jacobian(Transformed[P, R]):
         return super().__call__(*args, **kwargs)
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.position, self.mode, self.has_aux, self.double
 
     def asked(self, count: int) -> Sequence[int]:
-        return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore[return-value]
+        places = self.position if isinstance(self.position, tuple) else (self.position,)
+        return [place for place in places if isinstance(place, int)]
 
     def _of_leaves(self, args: Sequence, kwargs: Mapping[str, Any]) -> tuple[Any] | None:
         """Returns the Jacobian of a call with containers, in a tuple: one for each of their leaves,
@@ -97,28 +101,14 @@ class Jacobian(Transformed[P, R]):
 
     def build(self, *args: Any) -> Any:
         places = self.asked(len(args))
-        if any(place >= len(args) for place in places):
-            raise ValueError("The element in grad_position must belong to [0, args_num).")
-        for place in places:
-            x = args[place]
-            if not isinstance(x, Value) or x.type in (INT, BOOL):
-                raise CallError(
-                    f"argument {place} holds no tensor", "pass a Tensor or an array of floats"
-                )
+        _check_arguments(args, places)
         value = apply(self.fn, args, {})
         if self.has_aux and not (isinstance(value, tuple) and len(value) > 1):
             raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
         output = value[0] if self.has_aux else value
         bare = not isinstance(output, (tuple, list))
         outputs = (output,) if bare else tuple(output)
-        for each in outputs:
-            if isinstance(each, (tuple, list, dict)):
-                raise CallError(
-                    "a Jacobian needs a function that returns a tensor or a tuple of "
-                    f"tensors, and this {'returns' if bare else 'also returns'} a "
-                    f"{type(each).__name__}",
-                    "return the tensors side by side",
-                )
+        _check_outputs(outputs, bare)
         fill = self._by_tangents if self._is_forward(args, places, outputs) else self._by_cotangents
         table = fill(args, places, outputs, bare)
         rows = tuple(row if len(places) > 1 else row[0] for row in table)
@@ -130,10 +120,10 @@ class Jacobian(Transformed[P, R]):
             return False  # a number that is known has no tangent
         if self.mode != "shape":
             return self.mode == "forward"
-        inputs, results = [_count(args[place]) for place in places], [*map(_count, outputs)]
-        if None in inputs or None in results:
-            return None not in inputs
-        return sum(inputs) <= sum(results)  # type: ignore[arg-type]
+        inputs, results = _total_count([args[place] for place in places]), _total_count(outputs)
+        if inputs is None or results is None:
+            return inputs is not None
+        return inputs <= results
 
     def _by_tangents(
         self, args: Sequence, places: Sequence, outputs: Sequence, bare: bool
@@ -214,21 +204,46 @@ class Pull(Transformed):
         return found if len(self.places) > 1 else (found,)
 
 
-def _count(x: Any) -> int | None:
-    """Returns the number of elements there are, if that is known."""
-    shape = shape_of_type(type_of(x))
-    known = shape is not None and all(isinstance(dim, int) for dim in shape)
-    return math.prod(shape) if known else None  # type: ignore[arg-type]
+def _check_arguments(args: Sequence, places: Sequence[int]) -> None:
+    """Refuses places without an argument, and arguments that are no tensors of floats."""
+    if any(place >= len(args) for place in places):
+        raise ValueError("The element in grad_position must belong to [0, args_num).")
+    for place in places:
+        x = args[place]
+        if not isinstance(x, Value) or x.type in (INT, BOOL):
+            raise CallError(
+                f"argument {place} holds no tensor", "pass a Tensor or an array of floats"
+            )
+
+
+def _check_outputs(outputs: Sequence, bare: bool) -> None:
+    """Refuses containers among the outputs; ``bare`` says that there is one, not in a tuple."""
+    for each in outputs:
+        if isinstance(each, (tuple, list, dict)):
+            raise CallError(
+                "a Jacobian needs a function that returns a tensor or a tuple of "
+                f"tensors, and this {'returns' if bare else 'also returns'} a "
+                f"{type(each).__name__}",
+                "return the tensors side by side",
+            )
+
+
+def _total_count(values: Sequence) -> int | None:
+    """Returns the number of elements of all values, or None if one is unknown."""
+    shapes = [static_sizes(shape_of_type(type_of(x))) for x in values]
+    counts = [math.prod(shape) for shape in shapes if shape is not None]
+    return sum(counts) if len(counts) == len(shapes) else None
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    if _count(x) is None:
+    shape = static_sizes(shape_of_type(type_of(x)))
+    if shape is None:
         raise ShapeError(
             "a Jacobian needs the number of elements of each argument, and that of a "
             f"{type_of(x)} is not known",
             "give the shapes as numbers in the signature",
         )
-    return shape_of_type(type_of(x))  # type: ignore[return-value]
+    return shape
 
 
 def _each(function: Transformed, args: Sequence, like: Any) -> Any:

@@ -55,7 +55,7 @@ class Flat(Transformed):
         self.known = tuple(_known(self.skeletons))
 
     @property
-    def key(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def key(self) -> tuple[Any, ...]:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.skeletons, self.keywords, self.double
 

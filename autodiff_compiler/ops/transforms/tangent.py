@@ -52,7 +52,7 @@ class TangentFunction(Transformed[..., Any]):
         return engine().run_tangent(self, args)
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         ids = self.weights and tuple(map(id, self.weights))
         return type(self), self.inputs, self.positions, ids, self.has_aux, self.double

@@ -23,6 +23,7 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
+from autodiff_compiler.ops.core.marks import mark
 
 Maker = TypeVar("Maker")
 P = ParamSpec("P")
@@ -61,7 +62,6 @@ class Transformed(Generic[P, R]):
     #: Set by the engine: serves a call ``(self, args)`` that is like the last one, or gives False.
     fast_call: Callable[[Any, tuple], Any] | None = None
     fn: Any
-    key: Hashable = ()
     #: Whether float32 means float64 in it.
     double = False
     #: Set by the engine: the unit whose fast path answers, and the one that answered a call that
@@ -77,6 +77,11 @@ class Transformed(Generic[P, R]):
                 return found
             check_callable(self.fn)
         return apply(self, args, kwargs)
+
+    @property
+    def key(self) -> Hashable:
+        """Returns the settings that decide the code, besides ``fn`` and the arguments."""
+        return ()
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
         """Builds the result for the arguments of a call from other functions."""
@@ -241,8 +246,7 @@ def _importable(fn: Any) -> Any:
 
 def takes_functions(maker: Maker) -> Maker:
     """Marks what the front end runs at once, on what its arguments are rather than on values."""
-    maker.takes_functions = True  # type: ignore[attr-defined]
-    return maker
+    return mark(maker, takes_functions=True)
 
 
 def unwrapped(fn: Any) -> Any:

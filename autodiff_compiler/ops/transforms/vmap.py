@@ -57,7 +57,7 @@ class BatchedFunction(Transformed[P, R]):
         return BatchedFunction(flat, tuple(axes), self.out_axes)(*leaves)
 
     @property
-    def key(self) -> Hashable:  # type: ignore[override]
+    def key(self) -> Hashable:
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.in_axes, self.out_axes, self.double
 
