@@ -56,8 +56,8 @@ def signature(value: Any) -> Any:
     if kind in _NUMBERS:
         return kind
     if isinstance(value, Tensor):
-        kept = (value._hooks,) if value._hooks else ()
-        return value._data.dtype, value._data.shape, *kept
+        hooks = (value._hooks,) if value._hooks else ()
+        return value._data.dtype, value._data.shape, *hooks
     if isinstance(value, _NUMPY):
         return kind, value.dtype, value.shape
     if kind in _CONSTANTS:
@@ -233,8 +233,8 @@ def check_arity(fn: Any, slots: Sequence[Any], keywords: Sequence[str], sens: bo
 def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
     listed = [("self", inspect.Parameter.POSITIONAL_ONLY, False)] * bound + list(parameters)
     if bound:
-        taken = {parameter for parameter, _, _ in parameters}
-        free = next(n for n in ("self", "this", "_self_") if n not in taken)
+        used = {parameter for parameter, _, _ in parameters}
+        free = next(n for n in ("self", "this", "_self_") if n not in used)
         listed[0] = (free, inspect.Parameter.POSITIONAL_OR_KEYWORD, False)
         if any(kind is inspect.Parameter.POSITIONAL_ONLY for _, kind, _ in parameters):
             listed[0] = (free, inspect.Parameter.POSITIONAL_ONLY, False)

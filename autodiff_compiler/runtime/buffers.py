@@ -123,11 +123,11 @@ def make_room(wanted: int) -> None:
     with LOCK:
         known = [*WORKSPACES]
     idle = sorted((w for w in known if w.idle), key=lambda workspace: workspace.used)
-    held = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
+    idle_bytes = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
     for workspace in idle:
-        if held + wanted <= costs().lent_bytes:
+        if idle_bytes + wanted <= costs().lent_bytes:
             return
-        held -= len(workspace.idle) * workspace.bytes
+        idle_bytes -= len(workspace.idle) * workspace.bytes
         workspace.idle.clear()
 
 

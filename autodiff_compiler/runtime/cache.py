@@ -60,7 +60,7 @@ class FunctionEntries:
     static_slots   by key, the slots whose values the compiler turned out to need.
     owners         weak references to the objects that make up the identity.
     takes_objects  True if the source function writes to objects among its arguments, so that these
-                   must not be taken apart.
+                   must not be flattened.
     """
 
     def __init__(self) -> None:

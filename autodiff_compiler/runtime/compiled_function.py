@@ -189,7 +189,7 @@ class CompiledFunction:
             raise
         answer, residuals = (
             self.wrap_output(value, arrays),
-            _own(residuals, _memory((*arrays, value))),
+            _own(residuals, _memory_ids((*arrays, value))),
         )
 
         return answer, lambda sens: self.apply_pullback(residuals, sens, slots)
@@ -224,16 +224,16 @@ class CompiledFunction:
             raise
         self.workspace.release(buffers)
         self.write(written, arrays)
-        found = self.results(_own((out, dot), _memory((arrays, dots))), arrays)
+        found = self.results(_own((out, dot), _memory_ids((arrays, dots))), arrays)
         structure = self.compiled.structure
         first = structure[0] if self.request.aux and structure is not None else structure
         return _restore_lists(found[0], structure), _restore_lists(found[1], first)
 
     def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Carries out the writes of the source function, with values in memory of their own."""
-        held = _memory(arrays)
+        in_use = _memory_ids(arrays)
         for write, value in zip(self.compiled.writes, values):
-            value = _own(value, held)
+            value = _own(value, in_use)
             if write.name is None:
                 write.target._data = np.asarray(value)
             else:
@@ -256,7 +256,7 @@ class CompiledFunction:
                 made.append(tensor)
             else:
                 if type(item) in (tuple, list, dict):
-                    item = _own(item, _memory((*arrays, *found[: len(made)])))
+                    item = _own(item, _memory_ids((*arrays, *found[: len(made)])))
                 made.append(wrap(item) if self.returns_tensors else item)
         return made
 
@@ -300,46 +300,46 @@ def _zeros(thing: Any) -> Any:
     return 0.0 if isinstance(thing, float) else 0
 
 
-def _memory(arrays: Sequence[Any]) -> set[int]:
+def _memory_ids(arrays: Sequence[Any]) -> set[int]:
     """Returns the ids of the memory that belongs to the caller."""
-    held: set[int] = set()
+    in_use: set[int] = set()
     for array in arrays:
-        _hold(array, held)
-    return held
+        _add_memory(array, in_use)
+    return in_use
 
 
-def _hold(value: Any, held: set[int]) -> None:
+def _add_memory(value: Any, in_use: set[int]) -> None:
     if isinstance(value, np.ndarray):
         base = value.base
-        held.add(id(value if base is None else base))
+        in_use.add(id(value if base is None else base))
     elif isinstance(value, (tuple, list)):
         for item in value:
-            _hold(item, held)
+            _add_memory(item, in_use)
     elif isinstance(value, dict):
         for item in value.values():
-            _hold(item, held)
+            _add_memory(item, in_use)
 
 
-def _own(value: Any, held: set[int]) -> Any:
+def _own(value: Any, in_use: set[int]) -> Any:
     """Returns ``value`` in memory that neither the caller nor another result holds: a write to a
     result must change nothing else."""
     if isinstance(value, np.ndarray):
         base = value.base
         memory = id(value if base is None else base)
-        if memory in held or not value.flags.writeable:
+        if memory in in_use or not value.flags.writeable:
             return value.copy()
-        held.add(memory)
+        in_use.add(memory)
         return value
     if type(value) in (tuple, list):
-        return type(value)(_own(item, held) for item in value)
+        return type(value)(_own(item, in_use) for item in value)
     if type(value) is dict:
-        return {key: _own(item, held) for key, item in value.items()}
+        return {key: _own(item, in_use) for key, item in value.items()}
     return value
 
 
 def copy_if_shared(value: Any, arrays: Sequence[Any]) -> Any:
     """Returns ``value`` in memory that none of ``arrays`` uses."""
-    return _own(value, _memory(arrays))
+    return _own(value, _memory_ids(arrays))
 
 
 def _tensors(value: Any) -> Any:

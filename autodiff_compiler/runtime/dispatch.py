@@ -117,7 +117,7 @@ class Runtime:
         if found is not False:
             return found
         if flat := self._flattened(cell, args, kwargs):
-            return self._run_flat_or_whole(
+            return self._run_flat_or_unflattened(
                 cell,
                 lambda: self.run_cell(*flat, {}),
                 lambda: self._run_forward(cell, args, kwargs),
@@ -152,7 +152,7 @@ class Runtime:
         floats = [slot for slot in asked if holds(slots[slot], float)]
         if flat := self._flattened(gradient.fn, args, kwargs, floats):
             only_flat = any(holds_records(slots[slot]) or slot in floats for slot in asked)
-            return self._run_flat_or_whole(
+            return self._run_flat_or_unflattened(
                 gradient.fn,
                 lambda: self._run_on_leaves(gradient, *flat, sens, simple),
                 None
@@ -217,8 +217,7 @@ class Runtime:
     def _flattened(
         self, fn: Any, args: tuple, kwargs: Mapping[str, Any], wanted: Sequence[int] = ()
     ) -> tuple[Flat, tuple] | None:
-        """Returns ``fn`` as a function of leaves, and the leaves; None if no argument is taken
-        apart."""
+        """Returns ``fn`` as a function of leaves, and the leaves; None if nothing is flattened."""
         if isinstance(fn, Transformed):
             return None
         entries = self.cache.entries_of(fn)
@@ -230,19 +229,19 @@ class Runtime:
             signatures((*args, *kwargs.values()))  # refuses a container that holds itself
             raise
 
-    def _run_flat_or_whole(
-        self, fn: Any, flat: Callable[[], Any], whole: Callable[[], Any] | None
+    def _run_flat_or_unflattened(
+        self, fn: Any, flat: Callable[[], Any], unflattened: Callable[[], Any] | None
     ) -> Any:
-        """Returns the result with the arguments taken apart. If the compiler refuses that, passes
+        """Returns the result with the arguments flattened. If the compiler refuses that, passes
         the objects as they are, for ``fn`` may write to them; so does every later call."""
         try:
             return flat()
         except CompileError as error:
             refusal = error
-        if whole is None:
+        if unflattened is None:
             raise refusal
         try:
-            found = whole()
+            found = unflattened()
         except CompileError:
             raise refusal from None
         with self.cache.lock:
@@ -252,7 +251,7 @@ class Runtime:
     def _run_on_leaves(
         self, gradient: GradientFunction, flat: Flat, leaves: tuple, sens: Any, simple: bool
     ) -> Any:
-        """Returns the gradient in the structure of the arguments that were taken apart.
+        """Returns the gradient in the structure of the arguments that were flattened.
 
         A ``simple`` gradient packs the gradients of the leaves likewise, and may be a fast call.
         """
@@ -331,7 +330,7 @@ def _named_slots_of_numpy_call(gradient: GradientFunction, slots: Sequence[Any])
 def _differentiated_arguments(
     gradient: GradientFunction, flat: Flat, leaves: Sequence[Any]
 ) -> tuple[int, ...]:
-    """Returns the arguments, before they were taken apart, whose gradient is asked for."""
+    """Returns the arguments, before flattening, whose gradient is asked for."""
     count = len(flat.skeletons)
     bare = [leaves[flat.places(n)[0]] if flat.is_leaf(n) else None for n in range(count)]
     numpy = gradient.numpy and is_numpy_call(flat, leaves)

@@ -235,8 +235,8 @@ class _Writer:
     def _run(self) -> list[str]:
         """Returns lines that call the generated functions, and return the result."""
         compiled, request = self.compiled, self.request
-        taken = [self.slots[slot] for slot in compiled.dynamic_slots]
-        arrays = [*map(self._array_of, (f"a{slot}" for slot in compiled.dynamic_slots), taken)]
+        inputs = [self.slots[slot] for slot in compiled.dynamic_slots]
+        arrays = [*map(self._array_of, (f"a{slot}" for slot in compiled.dynamic_slots), inputs)]
         arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
         arrays += map(self._array_of, self.dots, (self.slots[slot] for slot in compiled.positions))
         work = [[f"buffers[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
@@ -268,10 +268,10 @@ class _Writer:
         compiled, request = self.compiled, self.request
         out, structure = compiled.output, compiled.structure
         if request.tangent:
-            held = [*arrays]
-            lines, value = self._value("value", out, structure, held)
+            in_use = [*arrays]
+            lines, value = self._value("value", out, structure, in_use)
             first = structure[0] if request.aux and structure is not None else structure
-            more, dot = self._value("dot", self.main, first, held)
+            more, dot = self._value("dot", self.main, first, in_use)
             return [*lines, *more, f"return {value}, {dot}"]
         if not request.differentiates:
             lines, value = self._value("value", out, structure, arrays)
@@ -291,8 +291,8 @@ class _Writer:
         """Returns lines that return the value, and a function from a sensitivity to the
         gradients."""
         assert self.gradient is not None
-        held = [*arrays]
-        lines, value = self._value("value", self.compiled.output, self.compiled.structure, held)
+        in_use = [*arrays]
+        lines, value = self._value("value", self.compiled.output, self.compiled.structure, in_use)
         found, packed = self._gradients(self.gradient)
         rows = "tuple(rows[0]), tuple(rows[1])" if self.gradient.by_list else "tuple(rows[0])"
         other = f"rows = apply_pullback(residuals, sens); return {rows}"
@@ -304,7 +304,7 @@ class _Writer:
         ]
         return [
             *lines,
-            f"residuals = own(residuals, [{', '.join(held)}])",
+            f"residuals = own(residuals, [{', '.join(in_use)}])",
             "def back(sens):",
             *(f"    {line}" for line in body),
             f"return {value}, back",
@@ -333,18 +333,18 @@ class _Writer:
         return lines, parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     def _value(
-        self, name: str, type_: Type, structure: Any, held: list[str]
+        self, name: str, type_: Type, structure: Any, in_use: list[str]
     ) -> tuple[list[str], str]:
         """Returns lines for a value, and its expression.
 
-        The value is in memory that neither ``held`` nor another part of it uses; see
-        ``CompiledFunction.results``. Its arrays are added to ``held``.
+        The value is in memory that neither ``in_use`` nor another part of it uses; see
+        ``CompiledFunction.results``. Its arrays are added to ``in_use``.
         """
         if isinstance(type_, TupleType):
             parts = [f"{name}_{n}" for n in range(len(type_.items))]
             lines, found = [f"{_row(parts)} = {name}"], []
             for part, item, tree in zip(parts, type_.items, structure or [None] * len(parts)):
-                more, answer = self._value(part, item, tree, held)
+                more, answer = self._value(part, item, tree, in_use)
                 lines += more
                 found.append(answer)
             return lines, f"[{', '.join(found)}]" if isinstance(structure, list) else _row(found)
@@ -352,19 +352,19 @@ class _Writer:
             return [], name
         lines = []
         if not self._owns_memory(name):
-            others = "".join(f" or {name} is {array}" for array in held)
+            others = "".join(f" or {name} is {array}" for array in in_use)
             lines = [
                 f"if type({name}) is not ndarray or {name}.base is not None{others}:",
-                f"    {name} = own({name}, [{', '.join(held)}])",
+                f"    {name} = own({name}, [{', '.join(in_use)}])",
             ]
-        held.append(name)
+        in_use.append(name)
         more, answer = self._tensor(name, bool(type_.shape) and not self.request.tangent)
         return [*lines, *more], answer
 
     def _owns_memory(self, name: str) -> bool:
         """True if the variable ``name`` surely is in memory of its own."""
-        whole = name == "value" and not self.request.tangent
-        return whole and (self.compiled.apart or not self.request.differentiates)
+        is_value = name == "value" and not self.request.tangent
+        return is_value and (self.compiled.apart or not self.request.differentiates)
 
     def _tensor(self, name: str, array: bool) -> tuple[list[str], str]:
         """Returns lines for a tensor of the variable ``name``, and the tensor's name. ``array`` is

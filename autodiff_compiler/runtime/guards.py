@@ -202,8 +202,8 @@ class _Writer:
             kind = self.constant(type(value))
             self.refuse_if(f"v.__class__ is not {kind} or v != {self.constant(value)}")
         else:
-            held = self.constant(frozen(value))
-            self.refuse_if(f"not {self.constant(_identical)}({path}, {held})")
+            expected = self.constant(frozen(value))
+            self.refuse_if(f"not {self.constant(_identical)}({path}, {expected})")
 
     def same_signature(self, name: str, item: Hoisted) -> None:
         type_ = item.type

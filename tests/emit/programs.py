@@ -1,4 +1,4 @@
-"""Random structured programs on small ints, nasty about who lives how long under which name."""
+"""Random structured programs on small ints, with many live ranges that intersect under one name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NAMES = ("x", "h", "t", "len", "xs", "part", "", "", "")
 
 
 class Program:
-    """One random function over ints ``x``, ``y``, a list ``xs`` and a list ``log``."""
+    """A random function over ints ``x``, ``y``, a list ``xs`` and a list ``log``."""
 
     def __init__(self, random: Random, name: str = "main", callees: tuple[Function, ...] = ()):
         self.random, self.callees = random, callees
@@ -111,7 +111,7 @@ class Program:
         scope.append(self.rename(made) if made not in scope else made)
 
     def unpack(self, both: Value, x: Value):
-        """An item of a tuple that the builder does not see through."""
+        """Adds an item of a tuple that the builder does not see through."""
         regions = [Region((), (), (both,)), Region((), (), (both,))]
         (result,) = self.builder.branch(even(x), *regions)
         return item(self.rename(result), key=self.random.randint(0, 1))
@@ -220,7 +220,7 @@ class Program:
 
 
 def program(random: Random) -> list[Function]:
-    """A few functions, callees first."""
+    """Returns a few functions, callees first."""
     functions: tuple[Function, ...] = ()
     for name in ("part", "helper")[: random.randint(0, 2)]:
         functions += (Program(random, name, functions).function,)

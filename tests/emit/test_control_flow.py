@@ -1,4 +1,4 @@
-"""The text of loops and branches, small and exact; all of it also runs."""
+"""The source of small loops and branches, compared exactly; every program also runs."""
 
 from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.builder import Builder
@@ -33,7 +33,7 @@ def body_of(params, builder, returns):
 
 
 def loop(b, bounds, carries, work, **kinds):
-    """A loop over ``carries``: pairs of a parameter and where it begins."""
+    """Returns a loop over ``carries``: pairs of a parameter and its initial value."""
     params = [param for param, _ in carries]
     lead = [integer("k", False)] + ([integer("i")] if bounds else [])
     with b.block() as ops:
@@ -57,7 +57,7 @@ def test_carries_that_change_places_move_at_once():
     )
 
 
-def test_what_is_filled_line_by_line_shares_no_operand():
+def test_an_array_filled_line_by_line_shares_no_operand():
     x, n, h = integer("x"), integer("n"), integer("h")
     with Builder() as b:
         out, _ = loop(b, (0, n, 1), [(h, x)], lambda p: (lines(p, p),))
@@ -198,7 +198,7 @@ def test_elif_and_a_name_that_is_not_set():
     )
 
 
-def test_names_of_the_user_win_and_what_python_uses_is_left_alone():
+def test_names_of_the_user_win_and_names_of_python_are_not_used():
     taken, np_, keyword = integer("f"), integer("np"), integer("lambda")
     with Builder() as b:
         made = mix(taken, np_)

@@ -1,4 +1,4 @@
-"""The emitted halves of random differentiated programs compute what the interpreted ones do."""
+"""Emitted functions of random derivatives compute the same values as the interpreter."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ X = np.array([0.3, -0.2, 0.5])
 
 
 def module(*functions: Function):
-    """The functions of an emitted module by name."""
+    """Returns the functions of an emitted module by name."""
     listed = {id(f): f for function in functions for f in (*function.callees(), function)}
     taken: dict[str, int] = {}
     for function in listed.values():  # a function's name is unique where the pipeline emits it

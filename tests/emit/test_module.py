@@ -1,4 +1,4 @@
-"""Emitted text, as a careful person would write it."""
+"""Emitted modules read like source that a careful person would write."""
 
 from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.builder import Builder
@@ -37,7 +37,7 @@ def function(name, params, builder, returns, role="primal"):
 
 
 def net():
-    """The two halves of the first example."""
+    """Returns the forward and the backward function of the first example."""
     x, y, z = Value(F23, "x"), Value(F33, "y"), Value(F1, "z")
     with Builder() as b:
         with b.at(span(LINES, 13)):

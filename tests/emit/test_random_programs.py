@@ -1,4 +1,4 @@
-"""Whatever the program, the emitted text computes what the IR means."""
+"""Emitted source of random programs computes the same values as the IR."""
 
 import ast
 from random import Random
@@ -35,5 +35,5 @@ def check(random):
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
-def test_emitted_text_computes_what_the_ir_means(seed):
+def test_emitted_source_computes_the_same_as_the_ir(seed):
     check(Random(seed))

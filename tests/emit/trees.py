@@ -26,7 +26,7 @@ boolean = st.sampled_from([ast.And, ast.Or]).map(lambda kind: kind())
 
 
 def operators(inner: st.SearchStrategy) -> st.SearchStrategy:
-    """Expressions in which every printed parenthesis groups."""
+    """Returns expressions in which every printed parenthesis groups."""
     return st.one_of(
         st.builds(ast.UnaryOp, unary, inner),
         st.builds(ast.BinOp, inner, binary, inner),

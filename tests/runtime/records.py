@@ -1,4 +1,4 @@
-"""Compiled units written by hand, so that the run time is tested without the compiler."""
+"""Compiled functions written by hand, to test the run time without the compiler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def product(
     output: Type = F32,
     dynamic: tuple[int, ...] = (0, 1),
 ) -> Compiled:
-    """``x * y``; a hoisted array takes the place of ``y`` where there is one."""
+    """Returns ``x * y``, with a hoisted array in place of ``y`` if there is one."""
     if not request.differentiates:
         source = "def product(x, y):\n    return x * y\n"
         return Compiled(
@@ -58,7 +58,7 @@ def product(
 
 
 class FakeCompiler:
-    """Counts what it is asked for; ``make`` gives the record."""
+    """A compiler that records its calls; ``make`` returns the compiled function."""
 
     def __init__(self, make: Any = product):
         self.make, self.calls = make, []

@@ -1,4 +1,5 @@
-"""Signatures: what tells two calls apart; reading arrays; arity in Python's words."""
+"""Signatures separate calls; readers return the arrays; a wrong arity is refused in Python's
+words."""
 
 from __future__ import annotations
 

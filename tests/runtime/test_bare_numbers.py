@@ -1,4 +1,4 @@
-"""Arguments that hold Python's numbers: what a gradient in them is."""
+"""Gradients in arguments that are containers of Python numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def test_a_gradient_in_a_list_of_numbers_is_a_list_of_gradients(given: list | tu
     assert list(gradient(np.array(given))) == [2.0, 1.0]
 
 
-def test_a_known_number_has_a_gradient_inside_a_text() -> None:
-    """It is that in x of x * x * y at 2, times z: 4 * z.sum() * z."""
+def test_a_known_number_has_a_gradient_inside_a_source_function() -> None:
+    """The gradient in x of x * x * y at x = 2, times z, is 4 * z.sum() * z."""
 
     def area(x, y):
         return x * x * y
@@ -29,7 +29,7 @@ def test_a_known_number_has_a_gradient_inside_a_text() -> None:
     np.testing.assert_array_equal(ms.grad(scaled)(np.ones(3)), [24.0] * 3)
 
 
-def test_a_text_that_answers_false_runs_once(capsys: pytest.CaptureFixture) -> None:
+def test_a_function_that_returns_false_runs_once(capsys: pytest.CaptureFixture) -> None:
     @ms.jit
     def is_large(x, k):
         print("ran")
@@ -41,7 +41,7 @@ def test_a_text_that_answers_false_runs_once(capsys: pytest.CaptureFixture) -> N
 
 
 def test_a_size_is_made_known_and_the_differentiated_number_stays() -> None:
-    """A count that must be known does not cost a float beside it its gradient."""
+    """A count becomes a constant; the float beside it keeps its gradient."""
 
     def f(x, s, n):
         return np.sum(x * np.full(n, 0.3)) * s

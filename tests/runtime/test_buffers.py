@@ -1,4 +1,5 @@
-"""Lent arrays are in one call at a time, and in nobody's hands but where they are given."""
+"""Workspace buffers are in one call at a time, and no result lies in one unless its block was given
+away."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tests.runtime.chains import arrays, chain, wanted
 
 
 def test_a_result_is_where_a_residual_was():
-    """tanh(x) is kept for backward, which makes the gradient of it: one array for each call."""
+    """tanh(x) is saved, and backward overwrites it with the gradient: one new array for each
+    call."""
     gradient = ms.value_and_grad(lambda x: ops.sum(ops.tanh(x)))
     ms.compile_info().clear()
     inputs = arrays(3)
@@ -28,7 +30,7 @@ def test_a_result_is_where_a_residual_was():
     assert not any(np.shares_memory(a, b) for a, b in zip(found, found[1:]))
 
 
-def test_threads_have_arrays_of_their_own():
+def test_threads_have_buffers_of_their_own():
     gradient, inputs = ms.grad(chain), arrays(8)
     wrong: list[int] = []
 
@@ -46,7 +48,7 @@ def test_threads_have_arrays_of_their_own():
     assert wrong == []
 
 
-def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
+def test_buffers_are_reused_by_the_next_call_and_freed_with_the_cache():
     ms.compile_info().clear()
     gradient, (x,) = ms.grad(chain), arrays(1)
     for _ in range(3):
@@ -57,7 +59,7 @@ def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
     assert RUNTIME.cache.all() == []
 
 
-def test_the_least_lately_used_arrays_make_room():
+def test_the_least_recently_used_buffers_make_room():
     ms.compile_info().clear()
     functions = [lambda x, k=k: chain(x * (k + 2.5)) for k in range(3)]
     gradients, (x,) = [ms.grad(function) for function in functions], arrays(1)
@@ -73,7 +75,7 @@ def test_the_least_lately_used_arrays_make_room():
 
 
 @changed_costs(lent_bytes=1000)
-def test_too_much_is_not_kept():
+def test_buffers_above_the_limit_are_not_reused():
     ms.compile_info().clear()
     gradient, (x,) = ms.grad(chain), arrays(1)
     np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""The cache: who is known by what, how many are kept, and when units go."""
+"""The cache: identities of functions, limits, and when compiled functions are dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.runtime.records import FakeCompiler
 
 
 class Entry:
-    """A unit that is nothing but its guard."""
+    """A compiled function with nothing but a guard."""
 
     def __init__(self, guard=lambda fn, slots: True):
         self.guard, self.used, self.calls, self.noted, self.retired = guard, 0, 0, 0, False
@@ -51,7 +51,7 @@ def test_identity():
     assert identity(partials[0]) == identity(partials[1]) != identity(partials[2])
 
 
-def test_identity_of_gradients_is_what_they_ask():
+def test_identity_of_gradients_is_their_question():
     net = Net()
     one, two = Parameter([1.0]), Parameter([2.0])
     by_list = ops.GradOperation(get_by_list=True)
@@ -79,7 +79,7 @@ def test_guards_decide_and_the_most_recent_is_tried_first():
     assert cache.find(site(lambda x: x, "key", (1,))) is None
 
 
-def test_the_least_lately_used_goes():
+def test_the_least_recently_used_is_dropped():
     cache, fn = Cache(FakeCompiler(), per_function=2), make(0)
     units = [Entry() for _ in range(3)]
     cache.add(site(fn, 0), units[0])
@@ -89,7 +89,7 @@ def test_the_least_lately_used_goes():
     assert [cache.find(site(fn, key, ())) for key in range(3)] == [units[0], None, units[2]]
 
 
-def test_what_was_called_without_the_cache_is_in_use():
+def test_a_fast_call_counts_as_a_use():
     cache, fn = Cache(FakeCompiler(), per_function=2), make(0)
     units = [Entry() for _ in range(3)]
     cache.add(site(fn, 0), units[0])

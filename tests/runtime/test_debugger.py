@@ -1,4 +1,4 @@
-"""Uncaught tracebacks show generated lines, and pdb stops there: also at the user's own lines."""
+"""Uncaught tracebacks show generated lines; pdb stops in them, also at the user's own lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def call():
 
 
 def run(path: Path, text: str, *more: str, said: str = "") -> str:
-    """What a program prints that stands in a file."""
+    """Returns the output of a program in a file."""
     path.write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
@@ -81,7 +81,7 @@ def pdb(tmp_path: Path, *commands: str) -> str:
 
 
 def test_a_breakpoint_in_the_users_line(tmp_path: Path) -> None:
-    """It stops in forward and in backward, at the first line about it, in every call."""
+    """The debugger stops in forward and in backward, at the first generated line, in every call."""
     shown = pdb(tmp_path, "b 8", "c", "p y.shape, k", "c", "c", "c", "c")
     stops = re.findall(r"> <autodiff loss [^>]*>\(\d+\)(\w+)\(\)", shown)
     assert stops == ["loss_forward", "loss_backward"] * 2
@@ -89,7 +89,7 @@ def test_a_breakpoint_in_the_users_line(tmp_path: Path) -> None:
 
 
 def test_a_breakpoint_by_the_name_of_a_generated_function(tmp_path: Path) -> None:
-    """Names of generated functions are known where one is being run."""
+    """A generated function can be named while it runs."""
     shown = pdb(tmp_path, "b 8", "c", "b loss_backward", "cl 1", "ll", "c", "w")
     assert "loss_backward()" in shown.partition("Breakpoint")[2].partition("Breakpoint")[2]
     assert "def loss_forward(" in shown

@@ -1,4 +1,4 @@
-"""Text on disk: what is found is what would have been printed, or nothing is found."""
+"""The cache on disk returns the source that would have been printed, or nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def folder(tmp_path):
 
 
 def gradient(power=2):
-    """The gradients in x and w (closed forms), as another process would come to them."""
+    """Returns the gradients in x and w, whose closed forms are known, as another process would."""
     compile_info().clear()
     net = Net(power)
     value, (in_x, (in_w,)) = ms.value_and_grad(net, 0, [net.w])(X)
@@ -76,7 +76,7 @@ def test_another_program_is_not_found(folder):
     assert gradient(2).from_disk
 
 
-def test_requests_are_told_apart(folder):
+def test_requests_have_separate_records(folder):
     x = Tensor(np.array([0.5, 1.5], np.float32))
     for number, make in enumerate(
         [ms.grad, ms.value_and_grad, ops.GradOperation(sens_param=True), ms.jacfwd]
@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_written_is_warned_of(folder, tmp_path):
         gradient()
 
 
-def test_what_is_not_plain_data_is_not_kept(folder, monkeypatch):
+def test_a_record_that_is_no_plain_data_is_not_stored(folder, monkeypatch):
     monkeypatch.setattr(Program, "facts", lambda _: (object(),))
     assert not gradient().from_disk and not folder.exists()
 

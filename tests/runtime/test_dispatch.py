@@ -1,4 +1,4 @@
-"""The call path, with units written by hand in the compiler's place."""
+"""The path of a call, with functions written by hand in place of the compiler's."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_weights(runtime):
     assert len(runtime.cache.compile_unit.calls) == 1
 
 
-def test_omitted_weights_are_those_that_take_part(runtime):
+def test_omitted_weights_are_all_that_take_part(runtime):
     net = Net()
     runtime.cache.compile_unit = with_weight(net)
     (d_w,) = run(runtime, ops.GradOperation(get_by_list=True)(net), X)
@@ -164,8 +164,8 @@ def test_a_broken_assumption_compiles_anew(runtime):
     assert runtime.cache.all()[-1].reason == "fn.training is no longer False"
 
 
-def test_what_changed_while_it_was_compiled_is_compiled_anew(runtime):
-    """Another thread set the Cell to training after it was read."""
+def test_a_value_that_changed_during_compilation_is_read_again(runtime):
+    """Another thread set the Cell to training after the compiler read it."""
     net = Net()
     hoisted = (Hoisted("w", net.w, array("float32", 2)),)
 
@@ -190,7 +190,7 @@ def test_unused_inputs_get_zeros(runtime):
     assert (d_x.tolist(), d_y.tolist()) == ([2, 4], [0, 0])
 
 
-def test_values_that_the_compiler_needs(runtime):
+def test_values_needed_by_the_compiler_become_constants(runtime):
     asked = []
 
     def compile_unit(fn, request, slots, keywords, known):
@@ -223,7 +223,7 @@ def test_numbers_become_known_where_compiling_fails(runtime):
         run(runtime, ops.GradOperation()(lambda x, y: x), X, Y)
 
 
-def test_a_compiler_that_needs_a_value_twice_is_not_asked_for_ever(runtime):
+def test_a_value_that_is_needed_twice_ends_the_retries(runtime):
     def compile_unit(*_):
         raise NeedValues((1,), "an axis")
 
@@ -296,8 +296,11 @@ def test_objects_in_the_signature_are_kept_alive(runtime, compiler):
 
 
 def stays_of_the_record(call):
-    """The modules in which functions hold the ``CallSite`` while ``call`` runs, in order: one
-    entry for each stay, which ends when a function of another module holds it and goes on."""
+    """Returns the modules whose functions hold the ``CallSite`` while ``call`` runs, in order.
+
+    A stay is a run of executed lines in one module. It ends when a function of another module that
+    holds the record executes a line.
+    """
     modules = []
 
     def enter(frame, event, argument):
@@ -339,7 +342,7 @@ def test_the_record_of_a_call_makes_at_most_five_stays_in_three_modules(runtime,
 
 
 def test_no_function_takes_the_parts_of_a_call_one_by_one():
-    """Where more than three of them are needed, the record is handed on."""
+    """A function that needs more than three parts of a call takes the record."""
     parts = {"fn", "slots", "keywords", "request", "key"}
     for found in iter_modules(package.__path__):
         module = import_module(f"{package.__name__}.{found.name}")

@@ -1,4 +1,5 @@
-"""The fast path gives what the long way gives, is taken, and steps aside for whatever is new."""
+"""The fast path returns the same as the slow path, is taken, and refuses every call that
+differs."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_other_numbers_and_new_values(net, gradient):
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
-def test_what_is_new_goes_the_long_way(net, gradient):
+def test_a_call_that_differs_takes_the_slow_path(net, gradient):
     other = Tensor(np.ones((4, 3), np.float32))
     double = Tensor(X.asnumpy().astype(np.float64))
     for args in ((other, 3.0, other), (X, 3, S), (Parameter(X), 3.0, S), (double, 3.0, S)):
@@ -79,7 +80,7 @@ def test_a_changed_attribute_is_seen(net, gradient):
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
-def test_errors_are_those_of_the_long_way(gradient):
+def test_errors_are_those_of_the_slow_path(gradient):
     with pytest.raises(SensitivityError, match="shape"):
         gradient(X, 3.0, Tensor(np.ones((1, 3), np.float32)))
     with pytest.raises(CallError, match="dtype float32"):
@@ -129,11 +130,11 @@ def taken(x, flag):
         (lambda x: x, False),
         (lambda x: ops.broadcast_to(ops.exp(x), (2, 2, 3)), False),
         (lambda x: taken(x, x.sum() > 0), False),
-        (ops.exp, True),  # kept for backward, too
+        (ops.exp, True),  # saved for backward, too
         (lambda x: ops.reshape(x * x, (3, 2)), True),
     ],
 )
-def test_a_value_has_memory_of_its_own(fn, apart):
+def test_a_value_owns_its_memory(fn, apart):
     gradient = ms.value_and_grad(fn)
     before = X.asnumpy().copy()
     first = [each.asnumpy().copy() for each in gradient(X)]
@@ -203,8 +204,8 @@ def cube(x):
 
 
 ARRAY = np.array([[1.0, -2.0], [0.5, 4.0]])
-#: Every other way to call: each is one function of a tensor, or of an array.
-WAYS = {
+#: The other kinds of calls, each as a function of a tensor or of an array.
+CALLS = {
     "forward": lambda: (ms.jit(lambda x: x * x), X),
     "forward of several": lambda: (ms.jit(lambda x: square_and_more(x, S)), X),
     "aux": lambda: (ms.grad(square_and_more, (0, 1), has_aux=True), X, S),
@@ -234,29 +235,29 @@ WAYS = {
 
 @pytest.fixture
 def only_fast(monkeypatch):
-    """Forbids the long way from now on."""
+    """Forbids the slow path from now on."""
 
     def forbid():
         for name in ("run_forward", "run_pair", "run_tangent", "run_pullback", "apply_pullback"):
             monkeypatch.setattr(
-                CompiledFunction, name, lambda *_: pytest.fail("the long way was taken")
+                CompiledFunction, name, lambda *_: pytest.fail("the slow path was taken")
             )
 
     return forbid
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_call_has_a_fast_path(way, only_fast):
-    fn, *args = WAYS[way]()
+@pytest.mark.parametrize("kind", CALLS)
+def test_every_kind_of_call_has_a_fast_path(kind, only_fast):
+    fn, *args = CALLS[kind]()
     held = [np.asarray(arg).copy() for arg in args]
-    long = fn(*args)
-    text = str(long)
+    slow = fn(*args)
+    text = str(slow)
     for _ in range(3):
         fn(*args)
     only_fast()
-    quick = fn(*args)
-    assert str(quick) == text and kinds(quick) == kinds(long)
-    for answer in (quick, fn(*args)):  # nothing of an answer is an argument's, or another's
+    fast = fn(*args)
+    assert str(fast) == text and kinds(fast) == kinds(slow)
+    for answer in (fast, fn(*args)):  # no result shares memory with an argument or another result
         for part in parts(answer):
             part[...] = np.nan
     assert str(fn(*args)) == text
@@ -276,8 +277,8 @@ def parts(answer):
     return [array] if isinstance(array, np.ndarray) else []
 
 
-@pytest.mark.parametrize("way", ["forward", "jvp", "aux"])
-def test_parts_of_an_answer_do_not_share_memory(way):
+@pytest.mark.parametrize("kind", ["forward", "jvp", "aux"])
+def test_parts_of_an_answer_do_not_share_memory(kind):
     def twice(x):
         y = x * x
         return y, y, x, ops.reshape(x, (3, 2))
@@ -286,7 +287,7 @@ def test_parts_of_an_answer_do_not_share_memory(way):
         "forward": ms.jit(twice),
         "jvp": lambda x: ms.jvp(twice, x, x),
         "aux": ms.value_and_grad(twice, has_aux=True),
-    }[way]
+    }[kind]
     for _ in range(4):
         arrays = parts(fn(X))
         for n, one in enumerate(arrays):
@@ -294,8 +295,9 @@ def test_parts_of_an_answer_do_not_share_memory(way):
             assert not any(np.shares_memory(one, other) for other in others)
 
 
-def test_what_is_new_is_seen_on_every_way(net):
-    """A changed attribute, other shapes and dtypes, a tangent that does not fit, a setting."""
+def test_a_difference_is_seen_by_every_kind_of_call(net):
+    """Tried are a changed attribute, other shapes and dtypes, a tangent that does not fit, and a
+    setting."""
     run = ms.jit(lambda x: net.construct(x, 1.0))
     for _ in range(4):
         run(X)
@@ -337,7 +339,7 @@ def test_gradients_without_and_with_no_weights_are_packed_apart():
         assert [len(plain(X)), len(listed(X))] == [1, 2]
 
 
-def test_what_is_dropped_is_not_called_again():
+def test_a_dropped_function_is_not_called_again():
     def f(x):
         return x * x
 
@@ -365,7 +367,7 @@ def test_an_attribute_called_double_is_no_setting():
 
 
 def test_a_pullback_is_of_its_own_call(net):
-    """Neither what is written later nor another call reaches it; any fitting sensitivity serves."""
+    """Neither later writes nor another call affect it; any sensitivity that fits may be given."""
 
     def run(x):
         return net.construct(x, 1.0), x + 0.0

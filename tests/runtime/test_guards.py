@@ -1,4 +1,4 @@
-"""Guards: each test alone, shared paths, and values that Python's ``==`` takes for equal."""
+"""Guards: each test alone, shared paths, and values that are equal in Python but not identical."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_absent():
     assert holds("absent", None, space(), "fn.x.y.z")
 
 
-def test_what_cannot_be_evaluated_fails():
+def test_a_path_that_cannot_be_evaluated_fails():
     assert not holds("equal", 1, space())
     assert not holds("equal", 1, None, "fn[0]")
 

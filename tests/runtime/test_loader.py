@@ -1,4 +1,4 @@
-"""Loading: the text is the running code, seen by linecache and tracebacks, and goes with it."""
+"""Loaded source is visible to linecache and tracebacks as long as its functions live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sensitivity fits its output exactly, or is refused in words."""
+"""A sensitivity fits its output exactly, or is refused with cause and cure."""
 
 from __future__ import annotations
 

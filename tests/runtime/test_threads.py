@@ -1,4 +1,5 @@
-"""Threads that call while what they read changes: see ``tests/fuzz/threads.py`` for the law."""
+"""Threads call functions while others change the values that these read; see
+``tests/fuzz/threads.py``."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ def test_threads_agree_with_one() -> None:
     assert count == 6 * 120
 
 
-def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -> None:
-    """Another thread changes an attribute between two looks of the compiler at it."""
+def test_a_change_between_two_reads_is_not_compiled_mixed(monkeypatch: Any) -> None:
+    """Another thread changes an attribute between two reads of the compiler."""
 
     class Holder:
         scale = 2.0

@@ -1,4 +1,4 @@
-"""``check_grads`` passes what is right, catches a single wrong sign, and leaves no trace."""
+"""``check_grads`` accepts right gradients, finds a single wrong sign, and restores all state."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_structures_arrays_and_numbers():
 
 
 def test_a_numpy_function_is_given_arrays():
-    """A Tensor does not mix with ``np.eye``; orders, names and kinds are as for tensors."""
+    """A Tensor does not mix with ``np.eye``. Orders, names and kinds are as for tensors."""
 
     def quadratic(a, s, k):
         assert isinstance(a, np.ndarray) and isinstance(s, float) and isinstance(k, int)
@@ -90,7 +90,7 @@ def test_a_numpy_function_is_given_arrays():
 
 
 def test_arrays_for_a_function_of_tensors_are_wrapped():
-    """An operator that takes no array beside a Tensor, and one that takes arrays."""
+    """One operator takes no array beside a Tensor, another takes arrays."""
     table = Tensor(np.array([1.0, 2.0, 4.0], np.float32))
     for function in (lambda x: (table * x).sum(), lambda x: ops.sin(x).sum()):
         report = check_grads(function, [np.array([0.5, 1.0, 2.0])])
@@ -143,7 +143,7 @@ def test_one_wrong_sign_is_caught(monkeypatch, place):
 
 
 def test_a_wrong_second_order_is_caught(monkeypatch):
-    """A first derivative that is right in value, but whose own derivative is not."""
+    """The first derivative is right, but its own derivative is wrong."""
 
     def stopped(x):
         return ms.ops.stop_gradient(x) * x * 2 - ms.ops.stop_gradient(x * x)
@@ -175,7 +175,7 @@ def test_wrong_weights_are_named(monkeypatch):
 
 
 class InSingle(nn.Cell):
-    """Says float32 wherever a program can say it."""
+    """A Cell that names float32 wherever a program can."""
 
     def __init__(self):
         super().__init__()
@@ -215,7 +215,7 @@ def test_every_mode_and_both_together():
 
 
 @pytest.mark.parametrize("mode", ["backward", "forward-over-", "reverse over forward", ""])
-def test_a_mode_that_is_none(mode):
+def test_an_unknown_mode_is_refused(mode):
     with pytest.raises(ValueError, match=f"there is no mode '{mode}'"):
         check_grads(lambda x: x * x, [X], modes=("reverse", mode))
 
@@ -237,8 +237,8 @@ def test_a_wrong_tangent_is_caught(monkeypatch, factor):
         check_grads(square, [X], modes=("forward",), order=1)
 
 
-def test_ways_that_disagree_by_little_are_caught(monkeypatch):
-    """Less than a difference can tell."""
+def test_modes_that_disagree_by_little_are_caught(monkeypatch):
+    """The error is smaller than a numeric difference can show."""
     right = TangentFunction.__call__
 
     def wrong(self, *args, **kwargs):
@@ -266,7 +266,7 @@ def test_state_is_put_back():
     assert net.seen._data is data
 
 
-def test_what_is_written_to_a_parameter_in_place_is_held_still():
+def test_values_written_to_a_parameter_are_held_fixed():
     class Writes(nn.Cell):
         def __init__(self):
             super().__init__()

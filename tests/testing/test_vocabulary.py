@@ -1,4 +1,4 @@
-"""The table of operators, and what is said of names that are not in it."""
+"""The table of operators, and the messages about names that are not in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_name_is_missing_where_the_api_does_not_have_it() -> None:
             assert absent == {n for n in names(surface, tier) if not hasattr(owner, n)}
 
 
-def test_what_is_left_out_is_explained() -> None:
+def test_missing_names_are_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "differences.md").read_text(encoding="utf-8")
     section = page.partition("## Left out")[2].partition("\n## ")[0]
     absent = [

@@ -40,20 +40,20 @@ class BackwardFunction:
 class ResidualReader:
     """A value of a backward function that holds a saved value."""
 
-    half: BackwardFunction
+    owner: BackwardFunction
     value: Value
 
     @property
     def users(self) -> list[Op]:
-        return self.half.users.get(self.value, [])
+        return self.owner.users.get(self.value, [])
 
 
 def items(readers: Sequence[ResidualReader], key: int) -> list[ResidualReader]:
     """Returns the readers of item ``key`` of a tuple."""
     return [
-        ResidualReader(reader.half, item)
+        ResidualReader(reader.owner, item)
         for reader in readers
-        for item in reader.half.items.get((reader.value, key), ())
+        for item in reader.owner.items.get((reader.value, key), ())
     ]
 
 
@@ -63,17 +63,17 @@ def through_calls(reader: ResidualReader) -> Iterator[ResidualReader]:
         if op.name == "call":
             callee = op.attrs["callee"]
             param = callee.params[op.operands.index(reader.value)]
-            yield ResidualReader(reader.half.callee(callee), param)
+            yield ResidualReader(reader.owner.callee(callee), param)
 
 
 def through_loops(reader: ResidualReader) -> Iterator[ResidualReader]:
     """Yields the loop parameters that hold an item of a list or array, also of a view of it."""
     for op in reader.users:
         if _is_part(op):
-            yield from through_loops(ResidualReader(reader.half, op.result))
+            yield from through_loops(ResidualReader(reader.owner, op.result))
         elif _goes_through(op, reader.value):
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
-            yield ResidualReader(reader.half, param)
+            yield ResidualReader(reader.owner, param)
 
 
 def _goes_through(op: Op, value: Value) -> bool:
@@ -90,10 +90,10 @@ def reading_lines(reader: ResidualReader) -> list[Span]:
     found = []
     for op in reader.users:
         if _is_part(op):
-            found += reading_lines(ResidualReader(reader.half, op.result))
+            found += reading_lines(ResidualReader(reader.owner, op.result))
         elif not _goes_through(op, reader.value):
-            found += [op.span] * (op.span not in (NOWHERE, reader.half.function.span))
+            found += [op.span] * (op.span not in (NOWHERE, reader.owner.function.span))
         else:
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
-            found += reading_lines(ResidualReader(reader.half, param))
+            found += reading_lines(ResidualReader(reader.owner, param))
     return found

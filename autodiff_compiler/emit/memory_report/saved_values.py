@@ -22,8 +22,8 @@ named after its residuals (``residuals_1.x``). A loop saves one item for each it
 ...   return %n
 ... }
 ... ''')
->>> for kept in saved_values(forward, backward, {"f_forward": {forward.params[1]: "n"}}):
-...     print(kept.name, kept.type, "x", kept.times, "=", kept.size)
+>>> for saved in saved_values(forward, backward, {"f_forward": {forward.params[1]: "n"}}):
+...     print(saved.name, saved.type, "x", saved.times, "=", saved.size)
 n int x 1 = 0
 t f32[b] x n = 4*b*n
 """
@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from autodiff_compiler.emit.memory_report.backward_readers import (
     BackwardFunction,
@@ -86,17 +87,25 @@ def saved_values(forward: Function, backward: Function, names: Names) -> list[Sa
     The tuple is the last result of ``forward`` and the first parameter of ``backward``.
     """
     reader = ResidualReader(BackwardFunction(backward, {}), backward.params[0])
-    return list(_Finder(Origins(forward, names)).kept(forward.returns[-1], [reader]))
+    return list(_Finder(Origins(forward, names)).saved_in(forward.returns[-1], [reader]))
 
 
-def saved_bytes(kept: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
+def saved_bytes(saved: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
     """Returns the bytes of all saved values, and the bytes of the caller's arguments among them.
     Memory that two values share counts once."""
-    found = {memory.key: memory for value in kept for memory in value.memory}.values()
+    found = {memory.key: memory for value in saved for memory in value.memory}.values()
     return (
         sum((memory.size for memory in found), ByteFormula()),
         sum((memory.size for memory in found if memory.is_argument), ByteFormula()),
     )
+
+
+class _StackedItem(NamedTuple):
+    """The item that a loop appends ``times`` times to a list, after the items ``heads``."""
+
+    item: AnyOperand
+    times: ByteFormula
+    heads: tuple[AnyOperand, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ class _Finder:
 
     origins: Origins
 
-    def kept(
+    def saved_in(
         self,
         operand: AnyOperand,
         readers: Sequence[ResidualReader],
@@ -119,21 +128,21 @@ class _Finder:
         maker = self.origins.maker(operand)
         if maker is not None and maker.name == "make_tuple":
             for key, part in enumerate(maker.operands):
-                yield from self.kept(part, items(readers, key), "", prefix, times)
+                yield from self.saved_in(part, items(readers, key), "", prefix, times)
             return
         name = name or prefix + self.name(operand, readers)
         if maker is not None and isinstance(type_of(operand), TupleType) and maker.name == "call":
-            yield from self.called(maker, operand, readers, name, times)
+            yield from self.saved_by_call(maker, operand, readers, name, times)
             return
-        listed = self.listed(operand)
-        if listed is not None:
-            item, count, heads = listed
+        stacked = self.stacked_item(operand)
+        if stacked is not None:
+            item, count, heads = stacked
             times = times * (count + ByteFormula.of(len(heads)))
             if isinstance(type_of(item), TupleType):
                 inner = [each for reader in readers for each in through_loops(reader)]
-                yield from self.kept(item, inner, f"{name}[i]", f"{name}[i].", times, heads)
+                yield from self.saved_in(item, inner, f"{name}[i]", f"{name}[i].", times, heads)
             else:
-                yield from self.kept(item, readers, name, prefix, times, heads)
+                yield from self.saved_in(item, readers, name, prefix, times, heads)
             return
         memory = [each for part in (*heads, operand) for each in self.origins.memory(part)]
         needed = dict.fromkeys(span for reader in readers for span in reading_lines(reader))
@@ -141,7 +150,7 @@ class _Finder:
             name, type_of(operand), times, self.origins.made(operand), tuple(needed), tuple(memory)
         )
 
-    def called(
+    def saved_by_call(
         self,
         call: Op,
         operand: AnyOperand,
@@ -152,29 +161,29 @@ class _Finder:
         """Yields the values in the residuals of a called function."""
         inner = [each for reader in readers for each in through_calls(reader)]
         inside = self.origins.inside(call)
-        yield from _Finder(inside).kept(inside.returned(operand), inner, "", f"{name}.", times)
+        yield from _Finder(inside).saved_in(inside.returned(operand), inner, "", f"{name}.", times)
 
-    def listed(
-        self, operand: AnyOperand
-    ) -> tuple[AnyOperand, ByteFormula, tuple[AnyOperand, ...]] | None:
-        """Returns the item that a loop appends to a list, how often, and the items before those."""
+    def stacked_item(self, operand: AnyOperand) -> _StackedItem | None:
+        """Returns the item that a loop appends to a list; None if ``operand`` is no such list."""
         maker = self.origins.maker(operand)
         if maker is None:
             return None
         if maker.name == "list_join":
-            first, rest = self.origins.maker(maker.operands[0]), self.listed(maker.operands[1])
+            first = self.origins.maker(maker.operands[0])
+            rest = self.stacked_item(maker.operands[1])
             if first is None or first.name != "make_list" or rest is None:
                 return None
-            return rest[0], rest[1], (*first.operands, *rest[2])
+            return rest._replace(heads=(*first.operands, *rest.heads))
         loop = Loop(maker) if maker.name in ("for", "while") else None
         if loop is None or operand not in loop.stacked:
             return None
-        return loop.stack_yields[loop.stacked.index(operand)], self.origins.trips(loop), ()
+        item = loop.stack_yields[loop.stacked.index(operand)]
+        return _StackedItem(item, self.origins.trips(loop), ())
 
     def name(self, operand: AnyOperand, readers: Sequence[ResidualReader]) -> str:
         """Returns the printed name, in the backward function if forward has none."""
         names = [self.origins.names.get(operand)] if isinstance(operand, Value) else []
         names += [
-            self.origins.all_names.get(r.half.function.name, {}).get(r.value) for r in readers
+            self.origins.all_names.get(r.owner.function.name, {}).get(r.value) for r in readers
         ]
         return next((name for name in names if name), getattr(operand, "name", str(operand)))

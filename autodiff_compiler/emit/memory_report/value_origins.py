@@ -173,10 +173,10 @@ class Origins:
     def _part(self, after: AnyOperand, loop: Loop, which: str, met: Met) -> tuple[Memory, ...]:
         """Returns ``memory`` of a carry after an iteration, in the iterations that ``which``
         names."""
-        whole = self.memory(after, met)
-        if self.home.get(after) == loop and whole[:1] == (self._piece(after, BEFORE),):
+        memory = self.memory(after, met)
+        if self.home.get(after) == loop and memory[:1] == (self._piece(after, BEFORE),):
             return (self._piece(after, which),)
-        return whole
+        return memory
 
     def _piece(self, made: AnyOperand, which: str) -> Memory:
         """Returns the memory allocated in a loop, in its last or in its other iterations."""

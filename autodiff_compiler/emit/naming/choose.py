@@ -31,20 +31,20 @@ def choose_names(
 ) -> dict[Value, str]:
     """Returns the name of every value. Parameters choose first, then variables with a user's
     name."""
-    taken = {"_", *reserved}
+    used = {"_", *reserved}
     order = _ordered(function, block, variables)
     names: dict[Variable, str] = {}
     lead = {variables[param] for param in function.params}
     tried: dict[str, int] = {}
     exact = [variable for variable in order if variable in lead or variable.given]
     for variable in exact:
-        if variable.wish not in taken:
-            taken.add(variable.wish)
+        if variable.wish not in used:
+            used.add(variable.wish)
             names[variable] = variable.wish
     for variable in [*exact, *order]:
         if variable not in names:
-            names[variable] = unique_name(variable.wish, taken, tried)
-            taken.add(names[variable])
+            names[variable] = unique_name(variable.wish, used, tried)
+            used.add(names[variable])
     return {value: names[variable] for value, variable in variables.items()}
 
 

@@ -24,15 +24,15 @@ def as_identifier(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def unique_name(wish: str, taken: set[str], tried: dict[str, int]) -> str:
+def unique_name(wish: str, used: set[str], tried: dict[str, int]) -> str:
     """Returns the first free name of ``wish``, ``wish_1``, ``wish_2`` and so on.
 
     ``tried`` remembers where the last search for this name ended: used names stay used.
     """
     name, number = wish, 0
-    if name in taken:
+    if name in used:
         number = tried.get(wish, 1)
-        while (name := f"{wish}_{number}") in taken:
+        while (name := f"{wish}_{number}") in used:
             number += 1
     tried[wish] = number + 1
     return name

@@ -20,7 +20,7 @@ from autodiff_compiler.ir.rewrite import map_functions
 
 def with_unique_names(roots: Sequence[Function]) -> list[Function]:
     """Returns the functions with unique names. Functions of equal IR text share one name."""
-    taken: dict[str, Function] = {}
+    by_name: dict[str, Function] = {}
     done: dict[int, Function] = {}
 
     @cache
@@ -29,14 +29,14 @@ def with_unique_names(roots: Sequence[Function]) -> list[Function]:
 
     def renamed(function: Function) -> Function:
         if id(function) not in done:
-            apart = replace(function, body=map_functions(function.body, renamed))
+            inner = replace(function, body=map_functions(function.body, renamed))
             name, number = function.name, 1
-            while (other := taken.setdefault(name, apart)) is not apart:
-                if text(other) == text(apart):
+            while (other := by_name.setdefault(name, inner)) is not inner:
+                if text(other) == text(inner):
                     break
                 number += 1
                 name = f"{function.name}_{number}"
-            done[id(function)] = replace(apart, name=name)
+            done[id(function)] = replace(inner, name=name)
         return done[id(function)]
 
     return [renamed(root) for root in roots]

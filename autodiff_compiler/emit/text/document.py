@@ -101,8 +101,8 @@ class Document:
     def _printed(self) -> list[tuple[str, Any]]:
         """Returns every printed line with its origin, without empty lines at either end."""
         printed = [pair for group in self._functions() for pair in _aligned(group)]
-        kept = [number for number, (text, _) in enumerate(printed) if text]
-        return printed[kept[0] : kept[-1] + 1] if kept else []
+        filled_lines = [number for number, (text, _) in enumerate(printed) if text]
+        return printed[filled_lines[0] : filled_lines[-1] + 1] if filled_lines else []
 
     def _functions(self) -> Iterator[list[Line]]:
         """Yields the lines from one unindented line of code to the next."""

@@ -1,4 +1,4 @@
-"""What is told of kept values, held against the residuals of the functions as they run."""
+"""The report of saved values agrees with the residuals of the functions when they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autodiff_compiler.ir.types import parse_type
 
 
 def both(fn: Any, types: list[str], *given: Any) -> tuple[list[SavedValue], Any]:
-    """What is told of the gradient in all arrays, and the residuals of a run."""
+    """Returns the report for the gradient in all arrays, and the residuals of a run."""
     slots = [parse_type(text) for text in types]
     request = Request(tuple(n for n, t in enumerate(types) if "[" in t), sens="ones", value=False)
     program = pipeline.run(pipeline.start(fn, request, slots))
@@ -43,7 +43,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def held_bytes(residuals: Any, given: tuple) -> tuple[int, int]:
-    """The memory of the residuals, each piece once: in all, and what is not the caller's."""
+    """Returns the bytes of the residuals, each block once: in all, and without the caller's."""
     pieces: dict[int, Any] = {}
     for array in leaves(residuals):
         while isinstance(array, np.ndarray) and array.base is not None:
@@ -180,6 +180,6 @@ def test_a_docstring_tells_of_large_values_alone():
     assert "Kept" not in docstring(steps, "f32[512,64]", "f32[64,64]", "int")  # who knows how many
 
 
-def test_nothing_is_kept_where_there_is_no_backward():
+def test_nothing_is_saved_without_a_backward_function():
     with pytest.raises(CompileError, match="no backward half"):
         ms.gradient_source(steps, "f32[2,3]", "f32[3,3]", 4, mode="forward", stage="memory")

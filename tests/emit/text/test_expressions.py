@@ -1,4 +1,4 @@
-"""What the printer writes reads back as the same tree, and no parenthesis could be spared."""
+"""Printed expressions read back as the same tree, and no parenthesis is superfluous."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_statements_read_back(tree: ast.expr) -> None:
 
 
 def pairs(text: str) -> list[tuple[int, int]]:
-    """Where each parenthesis of a text without strings opens and closes."""
+    """Returns the places where the parentheses of a text without strings open and close."""
     found, opened = [], []
     for position, char in enumerate(text):
         if char == "(":
@@ -187,7 +187,7 @@ def test_slots_are_grouped_by_where_they_stand() -> None:
         assert print_expression(fill(template, slots)) == text
 
 
-def test_filling_changes_neither_the_template_nor_what_is_put_in() -> None:
+def test_filling_changes_neither_the_template_nor_the_slots() -> None:
     slot = read("a")
     for _ in range(2):
         (statement,) = fill_statements("{x} = {out} * {x}", {"x": slot, "out": read("z")})
@@ -221,7 +221,7 @@ def test_wrong_templates_are_refused() -> None:
 
 
 def test_no_interpreter_warning_while_printing() -> None:
-    """The parent class leans on names that newer Pythons deprecate; the printer must not."""
+    """The parent class uses names that newer Pythons deprecate; the printer must not."""
     program = (
         "import ast; from autodiff_compiler.emit.text.expressions import print_expression;"
         "print(print_expression(ast.parse('f(1 .real, *a, k=x[1:2, ...])', mode='eval').body))"

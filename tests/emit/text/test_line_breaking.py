@@ -1,4 +1,4 @@
-"""Wrapped code means what it meant, keeps its width and looks like a formatter's."""
+"""Broken lines keep their meaning and the width, and look like a formatter's."""
 
 from __future__ import annotations
 
