@@ -161,7 +161,7 @@ class RuleSet:
 
 
 class _Rewriter:
-    """One application of a rule set to one function."""
+    """The application of a rule set to a function."""
 
     def __init__(
         self,

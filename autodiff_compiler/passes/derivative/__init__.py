@@ -1,4 +1,4 @@
-"""Rewrites of what differentiation added.
+"""Rewrites of the operations that differentiation added.
 
 reassociate_products   reassociation, and factoring out of sums
 factors                the factorisation of a product

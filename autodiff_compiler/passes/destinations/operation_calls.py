@@ -35,7 +35,7 @@ FITTING = ("elementwise", "bilinear")
 
 @dataclass(frozen=True)
 class DestinationCall:
-    """One NumPy call with its text, arguments and result.
+    """A NumPy call with its text, arguments and result.
 
     in_place       the call may overwrite an argument
     needs_memory   the destination must be allocated before the call, lent or not

@@ -80,7 +80,7 @@ class IntermediateRef:
 
 @dataclass(frozen=True)
 class TemplateCall:
-    """One call on operands, results of earlier calls, and numbers.
+    """A call on operands, results of earlier calls, and numbers.
 
     ufunc          None if the function is none, or mixes elements as a matrix product does
     viewed_dtype   the dtype of floats whose bits the call computes; its destination must exist

@@ -89,7 +89,7 @@ class _Accumulation:
 
 
 class _LoopFission:
-    """One loop, whose accumulations become operations after it."""
+    """A loop whose accumulations become operations after it."""
 
     def __init__(self, op: Op):
         self.op, self.loop = op, Loop(op)

@@ -61,7 +61,7 @@ def hoist_products(function: Function) -> Function:
 
 
 class _LoopFission:
-    """One loop, whose body loses operations and whose read ports grow."""
+    """A loop whose items become read ports and whose products leave the body."""
 
     def __init__(self, op: Op):
         self.op, self.loop = op, Loop(op)

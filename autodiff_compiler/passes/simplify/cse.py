@@ -98,10 +98,10 @@ class _Search:
         return replace(op, opdef=reshape, operands=(earlier.result,), attrs=shape)
 
     def merge(self, later: Op, earlier: Op) -> None:
-        for gone, stays in zip(later.results, earlier.results):
-            self.mapping[gone] = stays
-            if gone.has_user_name and not stays.has_user_name:
-                self.names.setdefault(stays, gone)
+        for removed, kept in zip(later.results, earlier.results):
+            self.mapping[removed] = kept
+            if removed.has_user_name and not kept.has_user_name:
+                self.names.setdefault(kept, removed)
 
 
 def _key(op: Op) -> Hashable:

@@ -50,7 +50,7 @@ def fold_constants(function: Function) -> Function:
 
 
 class _Folding:
-    """One traversal of a function: ``mapping`` has the replacements of dropped results."""
+    """The traversal of a function: ``mapping`` has the replacements of dropped results."""
 
     def __init__(self) -> None:
         self.mapping: dict[Value, AnyOperand] = {}

@@ -201,8 +201,8 @@ def _over_one_and_exp(match: Match) -> Any:
 
 def _one_over_one_and_exp(match: Match) -> Any:
     u = _exponent(match, _beside_one(match, match.operands[0]))
-    whole = len(match.operands) == 1 or match.operands[1] == -1
-    return sigmoid(_negative_of(match, u)) if u is not None and whole else None
+    is_reciprocal = len(match.operands) == 1 or match.operands[1] == -1
+    return sigmoid(_negative_of(match, u)) if u is not None and is_reciprocal else None
 
 
 def _minus_logsumexp(match: Match) -> Any:

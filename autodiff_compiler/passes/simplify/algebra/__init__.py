@@ -9,5 +9,5 @@ select             ``where``
 zero_blocks        products with blocks of zeros
 diagonal_products  products with diagonal matrices
 einsum             einsum as matrix products, in a cheap order
-softmax            recognises a softmax that is written out
+softmax            idiom recognition: softmax
 """

@@ -161,16 +161,16 @@ BROADCASTING = (
     Rule("one number transposed", "transpose", _permuted),
     *(Rule(f"one number, {name}", name, _permuted) for name in ("expand_dims", "squeeze")),
     Rule("one number reshaped", "reshape", _permuted),
-    *(Rule(f"{name} of what was moved", name, _sum_of_permuted) for name in ("sum", "mean")),
+    *(Rule(f"{name} of permuted", name, _sum_of_permuted) for name in ("sum", "mean")),
     Rule("column of one number times a row", "matmul", _broadcast_product),
-    *(Rule(f"stretched after {name}", name, _broadcast_after) for name in ("neg", "mul", "div")),
+    *(Rule(f"broadcast after {name}", name, _broadcast_after) for name in ("neg", "mul", "div")),
     *(
-        Rule(f"stretched in {name}", name, _without_broadcast)
+        Rule(f"broadcast in {name}", name, _without_broadcast)
         for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
     ),
     *(
-        Rule(f"upright in {name}", name, _without_leading_ones)
+        Rule(f"leading ones in {name}", name, _without_leading_ones)
         for name in ("add", "sub", "mul", "div")
     ),
-    Rule("sum of stretched", "sum", _sum_of_broadcast),
+    Rule("sum of broadcast", "sum", _sum_of_broadcast),
 )

@@ -57,7 +57,7 @@ def _cast_full(match: Match) -> Any:
 CONSTANT_ARRAYS = (
     Rule("cast of full", "cast", _cast_full),
     Rule("reshape of full", "reshape", _reshaped_full),
-    Rule("stretched full", "broadcast_to", _reshaped_full),
+    Rule("broadcast full", "broadcast_to", _reshaped_full),
     Rule("transposed full", "transpose", _reshaped_full),
     Rule("zeros of a list", "list_zeros", _zeros_of_list),
     Rule("expanded full", "expand_dims", _reshaped_full),

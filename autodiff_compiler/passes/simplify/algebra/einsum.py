@@ -118,8 +118,8 @@ def _product(left: Named, right: Named, wanted: Iterable[str], out: str) -> Name
 
 def _summed(x: Any, term: str, wanted: Iterable[str]) -> Named:
     """Returns the sum of ``x`` over the letters that are not wanted."""
-    gone = tuple(axis for axis, letter in enumerate(term) if letter not in wanted)
-    x = sum_(x, axes=gone, keepdims=False) if gone else x
+    summed = tuple(axis for axis, letter in enumerate(term) if letter not in wanted)
+    x = sum_(x, axes=summed, keepdims=False) if summed else x
     return x, "".join(letter for letter in term if letter in wanted)
 
 

@@ -194,10 +194,10 @@ def _stored_in_row(match: Match) -> Any:
     taken, index = match.made_by(row, "index"), match.op.attrs["index"]
     if taken is None or taken.operands != (m, *rest) or taken.attrs["index"] != index:
         return None
-    whole = _combined_index(index, rest, inner.attrs["index"], more)
-    if whole is None or type_of(value) != type_of(row):
+    combined = _combined_index(index, rest, inner.attrs["index"], more)
+    if combined is None or type_of(value) != type_of(row):
         return None
-    return OPERATORS[inner.name](m, v, *rest, *more, index=whole)
+    return OPERATORS[inner.name](m, v, *rest, *more, index=combined)
 
 
 def _read_in_row(match: Match) -> Any:
@@ -207,8 +207,8 @@ def _read_in_row(match: Match) -> Any:
     if taken is None or match.uses.get(row) != 1 or type_of(match.op.result) != _number_in(row):
         return None
     m, *rest = taken.operands
-    whole = _combined_index(taken.attrs["index"], rest, match.op.attrs["index"], more)
-    return None if whole is None else OPERATORS["index"](m, *rest, *more, index=whole)
+    combined = _combined_index(taken.attrs["index"], rest, match.op.attrs["index"], more)
+    return None if combined is None else OPERATORS["index"](m, *rest, *more, index=combined)
 
 
 def _number_in(array: Any) -> ArrayType:
@@ -251,15 +251,15 @@ def _place_of_each_row(match: Match, x: Any, rest: Sequence[Any]) -> tuple[Value
 
 
 GATHER_SCATTER = (
-    Rule("picked of each row", "index", _gathered_along),
+    Rule("gathered of each row", "index", _gathered_along),
     Rule("added to each row", "add_at", _added_to_each),
-    Rule("raised", "set_item", _incremented),
-    Rule("written in a row", "set_item", _stored_in_row),
+    Rule("incremented", "set_item", _incremented),
+    Rule("stored in a row", "set_item", _stored_in_row),
     Rule("read in a row", "index", _read_in_row),
     Rule("added to zeros", "add_at", _added_to_zeros),
     Rule("x + scattered", "add", partial(_added_at, "scatter")),
     Rule("x + padded", "add", partial(_added_at, "pad")),
     Rule("x + put along", "add", _added_along),
-    Rule("taken of arithmetic", "take_along", _gathered_first),
+    Rule("gathered of arithmetic", "take_along", _gathered_first),
     Rule("sum of put", "sum", _sum_of_put),
 )

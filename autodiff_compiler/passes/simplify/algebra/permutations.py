@@ -112,11 +112,14 @@ def _transposed_windows(match: Match) -> Any:
 
 
 PERMUTATIONS = (
-    *(Rule(f"moved after {name}", name, _permuted_after) for name in ("relu", "tanh", "sigmoid")),
+    *(
+        Rule(f"permuted after {name}", name, _permuted_after)
+        for name in ("relu", "tanh", "sigmoid")
+    ),
     Rule("largest of relu", "window_max", _relu_of_largest),
     *(
         Rule(f"transposed {name}", name, _transposed_windows)
         for name in ("windows", "window_max", "window_sum")
     ),
-    Rule("sum of moved squares", "sum", _sum_of_permuted_squares),
+    Rule("sum of permuted squares", "sum", _sum_of_permuted_squares),
 )

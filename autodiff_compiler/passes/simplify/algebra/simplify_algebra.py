@@ -218,9 +218,9 @@ def _disjoint_windows(match: Match) -> Any:
         return None
     split_axes = [part for dim, count in zip(dims, size) for part in (dim // count, count)]
     first = len(lead)
-    whole = OPERATORS["reshape"](x, shape=(*lead, *split_axes))
+    split = OPERATORS["reshape"](x, shape=(*lead, *split_axes))
     evens, odds = (range(first + odd, first + 2 * space, 2) for odd in (0, 1))
-    return OPERATORS["transpose"](whole, perm=(*range(first), *evens, *odds))
+    return OPERATORS["transpose"](split, perm=(*range(first), *evens, *odds))
 
 
 def _only_broadcast(match: Match) -> Any:
@@ -329,9 +329,9 @@ RULES = (
     Rule("cast to its own dtype", "cast", lambda match: match.operands[0]),
     Rule("reshape to its own shape", "reshape", _unchanged),
     Rule("reshape of reshape", "reshape", _reshape_of_reshape),
-    Rule("windows side by side", "windows", _disjoint_windows),
+    Rule("disjoint windows", "windows", _disjoint_windows),
     Rule("axes of one repeated", "tile", _only_broadcast),
-    Rule("stretched to its own shape", "broadcast_to", _unchanged),
+    Rule("broadcast to its own shape", "broadcast_to", _unchanged),
     Rule("transposed by the identity", "transpose", _identity_permutation),
     Rule("transpose of transpose", "transpose", _transpose_of_transpose),
     Rule("swap of transpose", "swap_last_axes", _swap_of_transpose),

@@ -74,7 +74,7 @@ def _by_hand(match: Match) -> Any:
 
 
 SOFTMAX = (
-    Rule("softmax of what is shifted", "softmax", _of_shifted),
-    Rule("log_softmax of what is shifted", "log_softmax", _of_shifted),
+    Rule("softmax of shifted", "softmax", _of_shifted),
+    Rule("log_softmax of shifted", "log_softmax", _of_shifted),
     Rule("softmax by hand", "div", _by_hand),
 )

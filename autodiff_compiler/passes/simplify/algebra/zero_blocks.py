@@ -143,5 +143,5 @@ def _are_matrices(*operands: AnyOperand) -> bool:
 
 ZERO_BLOCKS = (
     Rule("product with zeros around", "matmul", _without_zeros),
-    Rule("section of a product", "index", _block_of_product),
+    Rule("block of a product", "index", _block_of_product),
 )

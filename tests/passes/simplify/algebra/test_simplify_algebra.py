@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "swapped product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
         "f32[2,4] = swap_last_axes %x", "f32[2,3] = matmul %a, %y", "f32[3,2] = swap_last_axes %b"),
         ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
-    "windows side by side": (
+    "disjoint windows": (
         "%x: f32[2,4,3]", "f32[2,2,1,2,3]",
         ("f32[2,2,1,2,3] = windows %x {dilation=(1, 1), size=(2, 3), stride=(2, 3)}",),
         ("f32[2,2,2,1,3] = reshape %x {shape=(2, 2, 2, 1, 3)}",
@@ -77,16 +77,16 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "axes of one repeated": (
         "%x: f32[2,1]", "f32[2,3]", ("f32[2,3] = tile %x {counts=(1, 3)}",),
         ("f32[2,3] = broadcast_to %x {shape=(2, 3)}",)),
-    "stretched to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
-    "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
+    "broadcast to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
+    "broadcast full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
                                f"{M} = broadcast_to %a {{shape=(2, 3)}}"),
                        (f"{M} = full {{dtype='float32', shape=(2, 3), value=0.5}}",)),
-    "stretched in where": ("%x: f32[3], %y: f32[2,3], %m: bool[2,3]", M, (
+    "broadcast in where": ("%x: f32[3], %y: f32[2,3], %m: bool[2,3]", M, (
         f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = where %m, %a, %y"),
         (f"{M} = where %m, %x, %y",)),
-    "stretched in maximum": (f"%x: f32[3], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in maximum": (f"%x: f32[3], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                              f"{M} = maximum %a, %y"), (f"{M} = maximum %x, %y",)),
-    "stretched in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                              f"{M} = minimum %y, %a"), (f"{M} = minimum %y, %x",)),
     "x + padded": (f"{A}, %v: f32[2,1]", M, (
         f"{M} = pad %v {{value=0, widths=((0, 0), (1, 1))}}", f"{M} = add %a, %x"), (
@@ -94,13 +94,13 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + scattered": (f"{A}, %v: f32[3]", M, (
                       f"{M} = scatter %v {{index=(1,), shape=(2, 3)}}", f"{M} = add %x, %a"),
                       (f"{M} = add_at %x, %v {{index=(1,)}}",)),
-    "stretched in add": ("%x: f32[3], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in add": ("%x: f32[3], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = add %a, %y"), (f"{M} = add %x, %y",)),
-    "stretched in sub": ("%x: f32[], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in sub": ("%x: f32[], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = sub %y, %a"), (f"{M} = sub %y, %x",)),
-    "stretched in mul": ("%x: f32[2,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in mul": ("%x: f32[2,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = mul %a, %y"), (f"{M} = mul %x, %y",)),
-    "stretched in div": ("%x: f32[1,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+    "broadcast in div": ("%x: f32[1,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = div %y, %a"), (f"{M} = div %y, %x",)),
     "swap of transpose": ("%x: f32[4,3,2]", "f32[3,2,4]", (
                           "f32[3,4,2] = transpose %x {perm=(1, 0, 2)}",
@@ -126,7 +126,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "sum of -x": (A, "f32[3]", (
         f"{M} = neg %x", f"{M} = mul %a, %x", "f32[3] = sum %b {axes=(0,), keepdims=False}"),
         (f"{M} = mul %x, %x", "f32[3] = sum %a {axes=(0,), keepdims=False}", "f32[3] = neg %b")),
-    "sum of moved squares": ("%x: f32[3,2]", "f32[]", (
+    "sum of permuted squares": ("%x: f32[3,2]", "f32[]", (
         "f32[6] = reshape %x {shape=(6,)}", "f32[6] = mul %a, %a",
         "f32[] = sum %b {axes=None, keepdims=False}"),
         ("f32[3,2] = mul %x, %x", "f32[] = sum %a {axes=None, keepdims=False}")),
@@ -157,9 +157,9 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "f32[2,9] = put_along %x, %i {axis=1, shape=(2, 9)}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}"),
         ("f32[2] = sum %x {axes=(1,), keepdims=False}",)),
-    "moved after relu": (A, "f32[6]", ("f32[6] = reshape %x {shape=(6,)}", "f32[6] = relu %a"),
+    "permuted after relu": (A, "f32[6]", ("f32[6] = reshape %x {shape=(6,)}", "f32[6] = relu %a"),
                          (f"{M} = relu %x", "f32[6] = reshape %a {shape=(6,)}")),
-    **{f"moved after {name}": (A, "f32[3,2]", (
+    **{f"permuted after {name}": (A, "f32[3,2]", (
         "f32[3,2] = transpose %x {perm=(1, 0)}", f"f32[3,2] = {name} %a"),
         (f"{M} = {name} %x", "f32[3,2] = transpose %a {perm=(1, 0)}"))
         for name in ("tanh", "sigmoid")},
@@ -180,7 +180,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + put along": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,99]", (
         "f32[2,99] = put_along %v, %i {axis=1, shape=(2, 99)}", "f32[2,99] = add %a, %x"),
         ("f32[2,99] = add_along %x, %v, %i {axis=1}",)),
-    "picked of each row": ("%x: f32[2,99], %i: i64[2]", "f32[2]", (
+    "gathered of each row": ("%x: f32[2,99], %i: i64[2]", "f32[2]", (
         "i32[2] = arange {bounds=(0, 2, 1), dtype='int32'}",
         "f32[2] = index %x, %a, %i {index=(('op', 0), ('op', 1))}"), (
         "i64[2,1] = expand_dims %i {axes=(1,)}", "f32[2,1] = take_along %x, %a {axis=1}",
@@ -191,14 +191,14 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "i64[1,2] = expand_dims %i {axes=(0,)}", "f32[1,2] = expand_dims %v {axes=(0,)}",
         "f32[99,2] = add_along %x, %b, %a {axis=0}")),
     **ITEMS,
-    "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
+    "gathered of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
         "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
         "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
-    **{f"upright in {name}": ("%x: f32[3], %v: f32[2,3,4]", "f32[2,3,4]", (
+    **{f"leading ones in {name}": ("%x: f32[3], %v: f32[2,3,4]", "f32[2,3,4]", (
         "f32[1,3,1] = reshape %x {shape=(1, 3, 1)}", f"f32[2,3,4] = {name} %v, %a"), (
         "f32[3,1] = reshape %x {shape=(3, 1)}", f"f32[2,3,4] = {name} %v, %a"))
         for name in ("add", "sub", "mul", "div")},
-    **{f"stretched after {name}": ("%x: f32[3]", M, (
+    **{f"broadcast after {name}": ("%x: f32[3]", M, (
         f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = {name} {operands.format('a')}"), (
         f"f32[3] = {name} {operands.format('x')}", f"{M} = broadcast_to %a {{shape=(2, 3)}}"))
         for name, operands in (("neg", "%{}"), ("mul", "0.3, %{}"), ("div", "%{}, 7"))},
@@ -207,7 +207,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
             f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"f32[3,2] = {name} %a {{{attr}}}"),
         ("f32[3,2] = broadcast_to %x {shape=(3, 2)}",))
         for name, attr in (("reshape", "shape=(3, 2)"), ("transpose", "perm=(1, 0)"))},
-    **{f"{name} of what was moved": (A, "f32[]", (
+    **{f"{name} of permuted": (A, "f32[]", (
         "f32[6] = reshape %x {shape=(6,)}", f"f32[] = {name} %a {{axes=None, keepdims=False}}"),
         (f"f32[] = {name} %x {{axes=(0, 1), keepdims=False}}",)) for name in ("sum", "mean")},
     "one number, expand_dims": ("%x: f32[]", "f32[2,1,3]", (
@@ -216,7 +216,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "one number, squeeze": ("%x: f32[]", "f32[3]", (
         "f32[1,3] = broadcast_to %x {shape=(1, 3)}", "f32[3] = squeeze %a {axes=(0,)}"), (
         "f32[3] = broadcast_to %x {shape=(3,)}",)),
-    "sum of stretched": ("%x: f32[2,1]", "f32[2]", (
+    "sum of broadcast": ("%x: f32[2,1]", "f32[2]", (
         f"{M} = broadcast_to %x {{shape=(2, 3)}}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}  # adjoint"), (
         "f32[2,1] = mul %x, 3.0  # adjoint", "f32[2] = reshape %a {shape=(2,)}  # adjoint")),
@@ -230,15 +230,15 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "f32[2,4] = matmul %a, %y  # adjoint"), (
         "f32[1,4] = index %y {index=(('slice', 1, 2, None),)}  # adjoint",
         "f32[2,4] = matmul %x, %a  # adjoint")),
-    "section of a product": ("%x: f32[2,1], %y: f32[1,4]", "f32[2,1]", (
+    "block of a product": ("%x: f32[2,1], %y: f32[1,4]", "f32[2,1]", (
         "f32[2,4] = matmul %x, %y  # adjoint",
         f"f32[2,1] = index %a {{index=({ALL}, ('slice', 2, 3, None))}}"), (
         f"f32[1,1] = index %y {{index=({ALL}, ('slice', 2, 3, None))}}",
         "f32[2,1] = matmul %x, %a")),
-    "softmax of what is shifted": (A, M, (
+    "softmax of shifted": (A, M, (
         "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
         f"{M} = softmax %b {{axis=-1}}"), (f"{M} = softmax %x {{axis=-1}}",)),
-    "log_softmax of what is shifted": (A, M, (
+    "log_softmax of shifted": (A, M, (
         "f32[1,3] = max %x {axes=(0,), first=True, keepdims=True}", f"{M} = sub %x, %a",
         f"{M} = log_softmax %b {{axis=0}}"), (f"{M} = log_softmax %x {{axis=0}}",)),
     "softmax by hand": (A, M, (
