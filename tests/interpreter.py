@@ -13,6 +13,12 @@ import numpy as np
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 
 Environment = dict[Value, Any]
+#: The most iterations of a ``while`` before the interpreter gives up.
+MOST = 2_000
+
+
+class EndlessLoop(Exception):
+    """A ``while`` has not ended after ``MOST`` iterations."""
 
 
 def run(function: Function, args: Sequence[Any]) -> list[Any]:
@@ -74,6 +80,8 @@ def iterate(loop: Loop, known: Environment) -> list[Any]:
         count += 1
         if loop.has_until and yields[-1]:
             break
+        if indices is None and count == MOST:
+            raise EndlessLoop
     return [*state, *([stack[at] for at in sorted(stack)] for stack in items), count]
 
 

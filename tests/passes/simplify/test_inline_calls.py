@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from functools import partial
+
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.printer import print_function
-from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.simplify.inline_calls import inline_calls
+from tests.passes.conftest import Optimised
 
 TEXT = """
 func @inner(%a: float, %b: float) -> (float, float) {
@@ -36,9 +37,8 @@ def always(call: Op) -> bool:
     return True
 
 
-def test_calls_in_calls_and_in_loops() -> None:
-    result = inline_calls(parse_function(TEXT), always)
-    verify(result, "typed: inline")
+def test_calls_in_calls_and_in_loops(optimised: Optimised) -> None:
+    result = optimised(TEXT, partial(inline_calls, should=always))
     assert (
         print_function(result)
         == """\
