@@ -1,9 +1,9 @@
-"""Which tensors may be one and the same: what an item assignment may change under another name.
+"""Alias analysis: the tensors that an item assignment may change under another name.
 
 Python's names share a tensor, so ``y = x`` and then ``y[0] = 1`` changes ``x``. Two names that hold
-one ``Value`` are one tensor for certain. Where two ways meet, or a loop begins anew, they may be
-one: a value's *memory* is the set of values that it may be at run time. Two tensors are different
-if their memories have nothing in common.
+one ``Value`` are one tensor for certain. Where two paths join, or an iteration begins, they may be
+one. The *memory* of a value is the set of values that it may be at run time. Two tensors are
+different if their memories have nothing in common.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_layouts import Layout, layout_of_array
 from autodiff_compiler.frontend.abstract.values import (
-    INTERNAL_VARIABLES,
-    Heap,
     MaybeUnset,
     PendingRuntimeList,
     Unset,
     components,
-    internal_kind,
     leaves,
     map_components,
 )
@@ -29,40 +25,39 @@ from autodiff_compiler.ir.types import ArrayType, ListType
 
 Place = TypeVar("Place", bound=Hashable)
 
-
-#: What stands among memories for a value without axes that is an array, or a scalar.
+#: Members of a memory that say what a value without axes may be: an array, or a scalar.
 ARRAY, SCALAR = "array", "scalar"
 _KIND_OF: dict[Any, bool] = {ARRAY: True, SCALAR: False}
 
 
 def has_no_axes(value: Any) -> bool:
-    """Decide whether this is an array without axes or a NumPy scalar, at run time."""
+    """True if this is an array without axes or a NumPy scalar, at run time."""
     return isinstance(value, Value) and isinstance(value.type, ArrayType) and value.type.ndim == 0
 
 
 class TensorAliases:
-    """The memories of one compilation; a value that is not in the table is its own."""
+    """The memories of one compilation. A value that is not in the table has a memory of its own."""
 
     def __init__(self) -> None:
         self.table: dict[Value, frozenset[Hashable]] = {}
         #: The memories that were written to, in order.
         self.writes: list[frozenset[Hashable]] = []
-        #: Pairs of values that are certainly different tensors, though their memories meet.
+        #: Pairs of values that are certainly different tensors, though their memories overlap.
         self.distinct: set[frozenset[Any]] = set()
         #: The layouts of arrays of plain NumPy code, where they are known.
         self.layouts: dict[Value, Layout] = {}
-        #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
+        #: Reshaped arrays that are certainly views, and arrays that NumPy makes read-only.
         self.reshaped: set[Value] = set()
         self.read_only: set[Value] = set()
-        #: Arrays without axes, which are written to where a number would be replaced; and values
-        #: without axes of which it is not known whether they are arrays or NumPy's scalars.
+        #: Arrays without axes: an augmented assignment writes to them, and replaces a number.
+        #: Then the values without axes that may be such an array or a NumPy scalar.
         self.arrays: set[Value] = set()
         self.arrays_or_scalars: set[Value] = set()
-        #: Whether a name was lost because it is not known what is a view.
+        #: True if a name was lost because it is not known which arrays are views.
         self.has_unknown_views = False
 
     def copy_facts(self, before: Value, after: Value) -> None:
-        """``after`` lies where ``before`` lay."""
+        """Gives ``after`` the layout and the kind of ``before``, whose place it takes."""
         self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
@@ -70,11 +65,11 @@ class TensorAliases:
             (kind.add if before in kind else kind.discard)(after)
 
     def is_array(self, value: Any) -> bool | None:
-        """Decide whether a value without axes is an array, and no scalar; None if not known."""
+        """True if a value without axes is an array, False for a scalar, None if not known."""
         return None if value in self.arrays_or_scalars else value in self.arrays
 
     def set_is_array(self, value: Any, is_array: bool | None) -> None:
-        """Keep whether ``value`` is an array, if it has no axes. A scalar shares no memory."""
+        """Records if ``value`` is an array, if it has no axes. A scalar shares no memory."""
         if not has_no_axes(value):
             return
         (self.arrays_or_scalars.add if is_array is None else self.arrays_or_scalars.discard)(value)
@@ -84,13 +79,13 @@ class TensorAliases:
             self.table.pop(value, None)
 
     def register_array(self, value: Value, array: Layout) -> None:
-        """``value`` is an array that was made while compiling."""
+        """Records the layout of a value that is an array made while compiling."""
         self.layouts[value] = layout_of_array(array)
         if not array.ndim:
             self.arrays.add(value)
 
     def of(self, value: Any) -> frozenset[Hashable]:
-        """What ``value`` may be; for a list or tuple, what its items may be."""
+        """Returns the memory of ``value``; for a list or tuple, that of all its items."""
         if isinstance(value, PendingRuntimeList):
             return self.of_all(leaves(value.items))
         if isinstance(value, tuple):
@@ -100,15 +95,15 @@ class TensorAliases:
         return self.table.get(value, frozenset((value,)))
 
     def of_all(self, values: Iterable[Any]) -> frozenset[Hashable]:
-        """What one of ``values`` may be."""
+        """Returns the union of the memories of ``values``."""
         return frozenset().union(*map(self.of, values))
 
     def may_alias(self, one: Any, other: Any) -> bool:
-        """Whether two values may be one tensor."""
+        """True if two values may be one tensor."""
         return bool(self.of(one) & self.of(other)) and frozenset((one, other)) not in self.distinct
 
     def set_aliases(self, value: Any, others: Iterable[Hashable]) -> None:
-        """From now on ``value`` is itself or one of ``others``."""
+        """Sets the memory of ``value``: itself or one of ``others``."""
         if not isinstance(value, Value) or not isinstance(value.type, (ArrayType, ListType)):
             return
         found = {value, *others}
@@ -124,8 +119,8 @@ class TensorAliases:
     def through_iteration(
         self, yields: Mapping[Place, Any], around: frozenset[Hashable]
     ) -> dict[Place, set[Hashable]]:
-        """What carried variables may be in the next iteration, by what this one leaves them:
-        values from around the loop, and marks for two that may be one."""
+        """Returns the memories of carried variables in the next iteration, by what this one yields:
+        values from around the loop, and one mark for each two that may be one tensor."""
         left = {key: self.of(value) for key, value in yields.items()}
         found: dict[Place, set[Hashable]] = {}
         for key, memory in left.items():
@@ -138,98 +133,8 @@ class TensorAliases:
         return found
 
 
-def copy_suffix(low: Any) -> str:
-    """Return what makes a copy of an array when it follows its name, for a cure."""
-    return ".copy()" if low.compilation.numpy else " * 1"
-
-
-def refuse_overwritten(low: Any, value: Any, mark: int) -> None:
-    """Refuses ``value`` if a tensor in it was written to since there were ``mark`` writes: Python
-    would use what it holds now, and this is what it held before."""
-    memory = low.compilation.aliases
-    held = memory.of_all(leaves(value)) if memory.writes[mark:] else frozenset()
-    if any(held & later for later in memory.writes[mark:]):
-        raise low.fail(
-            UnsupportedSyntax,
-            "this expression reads a tensor and also changes it in place",
-            "move the in-place change to a statement of its own, before or after this one",
-        )
-
-
-def record_write(
-    low: Any, memory: frozenset[Hashable], changes: Mapping[Value, Value] | None = None
-) -> None:
-    """Tensors of this memory are written to: what is known of it ``changes`` under every name, and
-    names of what else may lie in it are lost."""
-    known = changes or {}
-    line, state = low.builder.span.line, low.state
-
-    def seen(name: str, thing: Any, certain: bool = True) -> Any:
-        def change(one: Value) -> Any:
-            if certain and one in known:
-                return known[one]
-            told = low.compilation.aliases
-            if one not in memory and one not in told.table:
-                return one
-            if memory.isdisjoint(told.of(one)):
-                return one
-            if any(frozenset((one, other)) in told.distinct for other in known):
-                return one
-            told.has_unknown_views = True
-            own = internal_kind(name)
-            thing = INTERNAL_VARIABLES[own] if own else f"'{name}'"
-            return Unset(
-                f"{thing} may share memory with the array that line {line} writes to; whether it "
-                "does is not known at compile time",
-                "assign copies of the values to variables first"
-                if own == "waiting"
-                else "loop over a copy of it"
-                if own
-                else f"make it a copy where it is assigned: {name}{copy_suffix(low)}",
-            )
-
-        return map_values(thing, change)
-
-    if not memory:
-        return
-    low.compilation.aliases.writes.append(memory)
-    for argument in memory & low.compilation.arguments.keys():
-        ops = low.builder.blocks[0]
-        *_, count, span = low.compilation.overwritten.get(
-            argument, (ops, len(ops), low.builder.span)
-        )
-        low.compilation.overwritten[argument] = ops, min(count, len(ops)), span
-    state.names = {name: seen(name, thing) for name, thing in state.names.items()}
-    state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
-    for frame in low.waiting_frames:
-        # Their variables are not part of the state that a branch or loop forks.
-        certain = frame.depth == low.depth
-        frame.names.update({n: seen(n, thing, certain) for n, thing in frame.names.items()})
-
-
-def write_cell(low: Any, cell: Any, new: Any) -> None:
-    """The cell of a Parameter takes a new value, under every name that the Parameter has."""
-    before = low.state.heap[cell]
-    low.state.heap[cell] = new
-    record_write(low, low.compilation.aliases.of(before), {before: new})
-
-
-def is_reachable(low: Any, value: Value) -> bool:
-    """Whether a variable, or an item of one, is this very value."""
-    found: list[Value] = []
-
-    def look(one: Value) -> Value:
-        found.extend([one] if one is value else [])
-        return one
-
-    for names in (low.state.names, low.state.heap, *(frame.names for frame in low.waiting_frames)):
-        map_values(dict(names), look)
-    return bool(found)
-
-
 def map_values(thing: Any, change: Callable[[Value], Any]) -> Any:
-    """``thing`` with ``change`` made to every value in it. A container with an item that is lost
-    is lost itself."""
+    """Returns ``thing`` with every value in it changed. A container of a lost item is lost, too."""
     if isinstance(thing, Value):
         return change(thing)
     new = map_components(

@@ -1,8 +1,8 @@
-"""Lists and dicts taken out of the heap and put back: how branches and loops carry them.
+"""Detaching lists and dicts from the heap, and ownership: how branches and loops carry containers.
 
-Two ways through a text may each make a list of their own under one name. Afterwards one list stands
-for both, which is right as long as nobody else holds either of them: a change made through the name
-could not be seen under another.
+Two paths may each make a list of their own under one name. After the join one list stands for both.
+That is right as long as nothing else holds either of them: a change through this name would not be
+visible under another one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from types import MethodType
 from typing import Any
 
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     CallableChoice,
@@ -35,7 +36,7 @@ from autodiff_compiler.ir.nodes import Value
 
 
 def detach(value: Any, state: State) -> Any:
-    """``value`` with every list and dict in it replaced by its contents."""
+    """Returns ``value`` with every list and dict in it replaced by its contents."""
     if isinstance(value, HeapRef):
         return DetachedContainer(value.kind, detach(state.heap.get(value), state))
     if isinstance(value, (MaybeUnset, tuple, dict)):
@@ -44,7 +45,7 @@ def detach(value: Any, state: State) -> Any:
 
 
 def reattach(value: Any, allocate: Callable[[str, Any], HeapRef]) -> Any:
-    """``value`` with a new list or dict for each that was frozen."""
+    """Returns ``value`` with a new list or dict for each that was detached."""
     if isinstance(value, DetachedContainer):
         return allocate(value.kind, reattach(value.contents, allocate))
     if isinstance(value, (MaybeUnset, tuple, dict)):
@@ -53,20 +54,22 @@ def reattach(value: Any, allocate: Callable[[str, Any], HeapRef]) -> Any:
 
 
 def holds_refs(value: Any) -> bool:
-    """Whether a list or dict of the heap is in ``value``."""
+    """True if a list or dict of the heap is in ``value``."""
     return any(True for _ in _direct_refs(value, set()))
 
 
 def is_detached(value: Any) -> bool:
-    """Finds out if ``detach`` took a list or dict out of ``value``."""
+    """True if ``detach`` replaced a list or dict in ``value``."""
     if isinstance(value, (tuple, dict)):
         return any(map(is_detached, value.values() if isinstance(value, dict) else value))
     return isinstance(value, DetachedContainer)
 
 
 def is_plain(value: Any) -> bool:
-    """Decide whether ``value`` stays as it is where both ways through a branch leave it to its
-    name: a function may see a frame that one of them changed."""
+    """True if ``value`` is unchanged by a branch whose two sides leave it to its name.
+
+    A function is not: it may read a frame that one side changed.
+    """
     if isinstance(value, MaybeUnset):
         value = value.value
     if type(value) is tuple:
@@ -75,12 +78,12 @@ def is_plain(value: Any) -> bool:
 
 
 def holder_of(ref: HeapRef, names: Mapping[str, Any]) -> str:
-    """Return the variable that holds a list or dict, for names and messages."""
+    """Returns the variable that holds a list or dict, for names and messages."""
     return next((name for name, value in names.items() if value is ref), ref.kind)
 
 
 class HeapOwnership:
-    """How many variables and containers hold each list and dict, at the end of one way."""
+    """The references to each list and dict by variables and containers, at the end of a path."""
 
     def __init__(self, state: State, roots: Iterable[Any], frames: Iterable[Frame]):
         self.state, self.roots = state, tuple(roots)
@@ -88,7 +91,7 @@ class HeapOwnership:
 
     @cached_property
     def count(self) -> Counter[HeapRef]:
-        """Count the references to each list and dict, on first use."""
+        """The number of references to each list and dict."""
         found: Counter[HeapRef] = Counter()
 
         def visit(value: Any) -> None:
@@ -102,7 +105,7 @@ class HeapOwnership:
         return found
 
     def is_unique(self, value: Any) -> bool:
-        """Whether nothing else holds any list or dict that is in ``value``, at any depth."""
+        """True if nothing else holds any list or dict in ``value``, at any depth."""
         return all(
             self.count[ref] <= 1 and self.is_unique(self.state.heap.get(ref))
             for ref in _direct_refs(value, set())
@@ -110,7 +113,7 @@ class HeapOwnership:
 
 
 def _direct_refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
-    """The lists and dicts that ``value`` holds directly; frames in ``seen`` are left out."""
+    """Yields the lists and dicts that ``value`` holds directly, except through ``seen`` frames."""
     if isinstance(value, HeapRef):
         yield value
         return
@@ -147,6 +150,6 @@ def _enclosing_names(frame: Frame | None, seen: set[int]) -> Iterator[Any]:
         frame = frame.outer
 
 
-def dict_of(low: Any, value: Any) -> Any:
-    """What is in a dict now, or in that which a view shows."""
+def dict_of(low: Evaluator, value: Any) -> Any:
+    """Returns the present contents of a dict, or of the dict behind a view."""
     return low.state.heap[value.ref if isinstance(value, DictView) else value]

@@ -1,8 +1,8 @@
-"""Iterators: what can be gone through once. One that the text makes is a cell of the heap, of the
-kind ``iterator``; so all its names see how far it has gone.
+"""Iterators: iterables that can be consumed once.
 
-Each item is made when it is asked for, as in Python: what a list holds by then, and what the
-variables are by then that a function or a generator expression reads.
+An iterator that the source function makes is a heap object of the kind ``iterator``, so all its
+names see its position. Each item is computed when it is asked for, as in Python: with the items
+that a list has by then, and the variables that a function or generator expression reads by then.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.heap import dict_of
 from autodiff_compiler.frontend.abstract.runtime_lists import (
     check_zip_lengths,
@@ -31,42 +32,38 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.indexing import indexing
 
 KIND = "iterator"
-#: What goes on for ever.
+#: Classes of iterators without an end.
 ENDLESS = (itertools.count, itertools.cycle)
 
 
 class End:
-    """What is taken of an iterator that has no more items."""
+    """The outcome of asking an iterator without further items for the next one."""
 
 
-def is_iterator(value: Any) -> bool:
+def is_iterator(value: Any) -> TypeGuard[HeapRef]:
     return isinstance(value, HeapRef) and value.kind == KIND
 
 
 def is_consumed_by_iteration(value: Any) -> bool:
-    """Whether going through ``value`` uses up an iterator, or calls something for each item."""
-    by_item = isinstance(value, LazyIterable) and value.kind not in ("enumerate", "zip", "reversed")
-    return by_item or is_iterator(value) or (
-        isinstance(value, LazyIterable) and any(map(is_consumed_by_iteration, value.sources))
-    )  # fmt: skip
+    """True if a loop over ``value`` consumes an iterator, or calls a function for each item."""
+    if not isinstance(value, LazyIterable):
+        return is_iterator(value)
+    calls = value.kind not in ("enumerate", "zip", "reversed")
+    return calls or any(map(is_consumed_by_iteration, value.sources))
 
 
-def new_iterator(low: Any, items: Iterable[Any]) -> HeapRef:
-    """A new iterator over these items."""
-    found: HeapRef = low.allocate(KIND, tuple(items))
-    return found
+def new_iterator(low: Evaluator, items: Iterable[Any]) -> HeapRef:
+    """Returns a new iterator over these items."""
+    return low.allocate(KIND, tuple(items))
 
 
-def iterator_over(low: Any, source: Any) -> HeapRef:
-    """The iterator over ``source``, as ``iter`` gives it."""
-    if is_iterator(source):
-        return source
-    found: HeapRef = low.allocate(KIND, _initial_position(low, source))
-    return found
+def iterator_over(low: Evaluator, source: Any) -> HeapRef:
+    """Returns ``iter(source)``."""
+    return source if is_iterator(source) else low.allocate(KIND, _initial_position(low, source))
 
 
-def _initial_position(low: Any, source: Any) -> Any:
-    """The contents of an iterator of which nothing was taken yet."""
+def _initial_position(low: Evaluator, source: Any) -> Any:
+    """Returns the contents of an iterator that has not started."""
     if isinstance(source, LazyIterable) and source.kind == "reversed":
         (inner,) = source.sources
         first = _initial_position(low, inner)
@@ -88,9 +85,9 @@ def _initial_position(low: Any, source: Any) -> Any:
     return tuple(low.sequence(source))
 
 
-def as_variable(low: Any, value: Any) -> Any:
-    """``value`` as a variable holds it: what is gone through once is an iterator, though one of
-    which nothing was taken yet may still be gone through by a loop."""
+def as_variable(low: Evaluator, value: Any) -> Any:
+    """Returns ``value`` as a variable holds it: a lazy iterable becomes an iterator. One that may
+    become a loop is not started, so that a loop can still read its sources."""
     if not isinstance(value, LazyIterable):
         return value
     return (
@@ -100,8 +97,8 @@ def as_variable(low: Any, value: Any) -> Any:
     )
 
 
-def drain(low: Any, value: Any) -> Any:
-    """What a loop that goes to the end goes through; the iterator is at its end then."""
+def drain(low: Evaluator, value: Any) -> Any:
+    """Returns the iterable for a loop without early exits. An iterator is exhausted by it."""
     if not is_iterator(value) or not _is_unstarted(low.state.heap[value]):
         return value
     source = low.state.heap[value]
@@ -109,9 +106,9 @@ def drain(low: Any, value: Any) -> Any:
     return source
 
 
-def drain_at_once(low: Any, value: Any) -> Any:
-    """What is left of an iterator that is gone through at once: what a generator expression would
-    give may be a list that a loop makes."""
+def drain_at_once(low: Evaluator, value: Any) -> Any:
+    """As ``drain``, for a caller that needs all items at once: a generator expression may become
+    the list that a loop makes."""
     source = drain(low, value)
     if isinstance(source, LazyIterable) and source.kind == "generator":
         return low.handlers.evaluate_generator(low, source.function, source.sources[0])
@@ -119,26 +116,26 @@ def drain_at_once(low: Any, value: Any) -> Any:
 
 
 def _is_unstarted(contents: Any) -> bool:
-    """Whether it is not even begun."""
+    """True if these contents of an iterator have not been started."""
     return isinstance(contents, LazyIterable) and not all(map(is_iterator, contents.sources))
 
 
-def remaining_items(low: Any, ref: HeapRef) -> Iterator[Any]:
-    """The items that are left, each at the moment at which it is asked for."""
+def remaining_items(low: Evaluator, ref: HeapRef) -> Iterator[Any]:
+    """Yields the remaining items, each computed when it is asked for."""
     while (item := _next_item(low, ref)) is not End:
         yield item
 
 
-def items_of(low: Any, value: Any) -> Iterator[Any]:
-    """As ``remaining_items``, of a value that may be gone through."""
+def items_of(low: Evaluator, value: Any) -> Iterator[Any]:
+    """As ``remaining_items``, for any iterable."""
     ref = iterator_over(low, value)
     yield from remaining_items(low, ref)
     if ref is not value:
         low.state.heap.pop(ref, None)
 
 
-def _next_item(low: Any, ref: HeapRef) -> Any:
-    """The next item, or ``End``."""
+def _next_item(low: Evaluator, ref: HeapRef) -> Any:
+    """Returns the next item, or ``End``."""
     heap, contents = low.state.heap, low.state.heap[ref]
     if _is_unstarted(contents):
         contents = heap[ref] = _initial_position(low, contents)
@@ -173,9 +170,9 @@ def _next_item(low: Any, ref: HeapRef) -> Any:
     return tuple(row) if row else End
 
 
-def _next_of_generator(low: Any, generator: LazyIterable) -> Any:
-    """The next item of a generator expression: its second source has what was made of the present
-    item of its first."""
+def _next_of_generator(low: Evaluator, generator: LazyIterable) -> Any:
+    """Returns the next item of a generator expression. Its second source has the items that the
+    current item of its first source produced."""
     source, ready = generator.sources
     while (item := _next_item(low, ready)) is End:
         if (first := _next_item(low, source)) is End:
@@ -184,7 +181,7 @@ def _next_of_generator(low: Any, generator: LazyIterable) -> Any:
     return item
 
 
-def _next_of_filter(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
+def _next_of_filter(low: Evaluator, ref: HeapRef, part: LazyIterable) -> Any:
     (source,) = part.sources
     while (item := _next_item(low, source)) is not End:
         found = item if part.function is None else low.call(part.function, (item,), {})
@@ -193,8 +190,8 @@ def _next_of_filter(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     return item
 
 
-def _next_of_chain(low: Any, ref: HeapRef, chain: LazyIterable) -> Any:
-    """The first source has what is chained, of which the second is the present one."""
+def _next_of_chain(low: Evaluator, ref: HeapRef, chain: LazyIterable) -> Any:
+    """The first source yields the iterables that are chained. The second is the current one."""
     rest, present = chain.sources
     while (item := _next_item(low, present)) is End:
         if (following := _next_item(low, rest)) is End:
@@ -205,8 +202,8 @@ def _next_of_chain(low: Any, ref: HeapRef, chain: LazyIterable) -> Any:
     return item
 
 
-def _next_of_zip_longest(low: Any, ref: HeapRef, rows: LazyIterable) -> Any:
-    """A source at its end is not asked again."""
+def _next_of_zip_longest(low: Evaluator, ref: HeapRef, rows: LazyIterable) -> Any:
+    """A source at its end becomes an empty iterator, so that it is not asked again."""
     row = [_next_item(low, source) for source in rows.sources]
     if all(item is End for item in row):
         low.state.heap[ref] = ()
@@ -218,8 +215,8 @@ def _next_of_zip_longest(low: Any, ref: HeapRef, rows: LazyIterable) -> Any:
     return tuple(rows.start if item is End else item for item in row)
 
 
-def _next_of_pairwise(low: Any, ref: HeapRef, pairs: LazyIterable) -> Any:
-    """The second source has the item before, if there is one."""
+def _next_of_pairwise(low: Evaluator, ref: HeapRef, pairs: LazyIterable) -> Any:
+    """The second source has the previous item, if there is one."""
     source, last = pairs.sources
     before, item = _last_or_next(low, source, last), End
     if before is not End and (item := _next_item(low, source)) is not End:
@@ -229,14 +226,14 @@ def _next_of_pairwise(low: Any, ref: HeapRef, pairs: LazyIterable) -> Any:
     return End
 
 
-def _last_or_next(low: Any, source: HeapRef, last: HeapRef) -> Any:
-    """What ``last`` has, or where that is nothing the next item of ``source``."""
+def _last_or_next(low: Evaluator, source: HeapRef, last: HeapRef) -> Any:
+    """Returns the item in ``last``, or the next item of ``source`` if there is none."""
     before = _next_item(low, last)
     return _next_item(low, source) if before is End else before
 
 
-def _next_of_accumulate(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
-    """The second source has what was made of the items before, if there were any."""
+def _next_of_accumulate(low: Evaluator, ref: HeapRef, sums: LazyIterable) -> Any:
+    """The second source has the result for the previous items, if there were any."""
     source, last = sums.sources
     before, item = _next_item(low, last), _next_item(low, source)
     if item is End:
@@ -250,9 +247,9 @@ def _next_of_accumulate(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
     return item
 
 
-def _next_of_islice(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
-    """At the start of ``part``: how many items were asked for, the place of the next that is
-    wanted, where it ends, and the step."""
+def _next_of_islice(low: Evaluator, ref: HeapRef, part: LazyIterable) -> Any:
+    """``part.start`` has the number of items read, the position of the next one that is wanted,
+    the end, and the step."""
     (source,), (at, wanted, stop, step) = part.sources, part.start
     while at != stop and (item := _next_item(low, source)) is not End:
         at += 1
@@ -263,7 +260,7 @@ def _next_of_islice(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     return End
 
 
-#: How those take an item that do not simply ask each source for one.
+#: The next item of an iterable that does not simply ask each source for one.
 NEXT_ITEM: dict[str, Callable[[Any, HeapRef, LazyIterable], Any]] = {
     "filter": _next_of_filter,
     "chain": _next_of_chain,
@@ -274,30 +271,28 @@ NEXT_ITEM: dict[str, Callable[[Any, HeapRef, LazyIterable], Any]] = {
 }
 
 
-def _item_count(low: Any, along: IteratorPosition) -> int:
-    """How many items there are to go along now."""
+def _item_count(low: Evaluator, along: IteratorPosition) -> int:
+    """Returns the number of items that the source has now."""
     if not isinstance(along.source, Value):
         return len(_current_items(low, along))
     found: int = low.static(length_of(low, along.source), "the number of items")
     return found
 
 
-def _current_items(low: Any, along: IteratorPosition) -> Sequence[Any]:
-    """What there is to go along now; a dict must have the keys that it had."""
+def _current_items(low: Evaluator, along: IteratorPosition) -> Sequence[Any]:
+    """Returns the items that the source has now. A dict must have the keys that it had."""
     if along.keys is not None:
         keys = tuple(dict_of(low, along.source))
         if keys != along.keys:
-            what = "size" if len(keys) != len(along.keys) else "keys"
-            told = f"dictionary {'changed size' if what == 'size' else 'keys changed'}"
-            raise low.fail(
-                DTypeError, f"{told} during iteration",
-                "loop over a copy of the keys: for k in list(d)",
-            ).meaning(RuntimeError(f"{told} during iteration"))  # fmt: skip
+            change = "changed size" if len(keys) != len(along.keys) else "keys changed"
+            cause = f"dictionary {change} during iteration"
+            cure = "loop over a copy of the keys: for k in list(d)"
+            raise low.fail(DTypeError, cause, cure).meaning(RuntimeError(cause))
     found: Sequence[Any] = tuple(low.contents(along.source))
     return found
 
 
-def _call_next(low: Any, iterator: Any, *default: Any) -> Any:
+def _call_next(low: Evaluator, iterator: Any, *default: Any) -> Any:
     iterator = as_variable(low, iterator)
     if not is_iterator(iterator):
         kind = "list" if isinstance(iterator, HeapRef) else low.described(iterator)
@@ -318,7 +313,7 @@ def _call_next(low: Any, iterator: Any, *default: Any) -> Any:
     ).meaning(StopIteration())
 
 
-def _call_reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
+def _call_reduce(low: Evaluator, function: Any, source: Any, *initial: Any) -> Any:
     items = itertools.chain(initial, items_of(low, source))
     found = next(items, End)
     if found is End:
@@ -327,9 +322,9 @@ def _call_reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
 
 
 def _eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of ``itertools`` on the items that its arguments have now."""
+    """Returns a function of ``itertools`` on the items that its arguments have now."""
 
-    def apply(low: Any, *sources: Any, **settings: Any) -> HeapRef:
+    def apply(low: Evaluator, *sources: Any, **settings: Any) -> HeapRef:
         return new_iterator(low, function(*map(low.sequence, sources), **settings))
 
     return apply
@@ -338,16 +333,16 @@ def _eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
 def _eagerly_with_counts(function: Callable[..., Any]) -> Callable[..., Any]:
     """As ``_eagerly``, where only the first argument has items."""
 
-    def apply(low: Any, source: Any, *counts: Any) -> HeapRef:
+    def apply(low: Evaluator, source: Any, *counts: Any) -> HeapRef:
         known = [low.static(count, "the number of items to take") for count in counts]
         return new_iterator(low, function(low.sequence(source), *known))
 
     return apply
 
 
-def _new_islice(low: Any, source: Any, *ends: Any) -> LazyIterable:
+def _new_islice(low: Evaluator, source: Any, *ends: Any) -> LazyIterable:
     known = [low.static(end, "the number of items to take") for end in ends]
-    itertools.islice((), *known)  # says what is wrong with them
+    itertools.islice((), *known)  # raises if they are wrong
     part = slice(*known)
     first = part.start or 0
     stop = None if part.stop is None else max(first, part.stop)
@@ -355,7 +350,7 @@ def _new_islice(low: Any, source: Any, *ends: Any) -> LazyIterable:
 
 
 def _new_accumulate(
-    low: Any, source: Any, func: Any = None, *, initial: Any = None
+    low: Evaluator, source: Any, func: Any = None, *, initial: Any = None
 ) -> LazyIterable:
     if initial is None:
         return LazyIterable("accumulate", (source, ()), function=func)
@@ -364,31 +359,34 @@ def _new_accumulate(
     )
 
 
-def _new_chain(low: Any, *sources: Any) -> LazyIterable:
+def _new_chain(low: Evaluator, *sources: Any) -> LazyIterable:
     return LazyIterable("chain", (sources, ()))
 
 
-def _new_zip(low: Any, *sources: Any, strict: Any = False) -> LazyIterable:
+def _new_zip(low: Evaluator, *sources: Any, strict: Any = False) -> LazyIterable:
     if low.static(strict, "the argument 'strict' of zip()"):
         check_zip_lengths(low, sources, known=not any(map(is_consumed_by_iteration, sources)))
     return LazyIterable("zip", sources)
 
 
-def _new_zip_longest(low: Any, *sources: Any, fillvalue: Any = None) -> LazyIterable:
+def _new_zip_longest(low: Evaluator, *sources: Any, fillvalue: Any = None) -> LazyIterable:
     return LazyIterable("zip_longest", sources, fillvalue)
 
 
-def _new_repeat(low: Any, thing: Any, times: Any) -> HeapRef:
+def _new_reversed(low: Evaluator, items: Any) -> LazyIterable:
+    contents = low.state.heap.get(items) if isinstance(items, HeapRef) else None
+    return LazyIterable("reversed", (items,), contents)
+
+
+def _new_repeat(low: Evaluator, thing: Any, times: Any) -> HeapRef:
     return new_iterator(low, [thing] * low.static(times, "the number of repetitions"))
 
 
-#: Functions that make iterators, or go through what they are given.
+#: Functions that make iterators, or consume their arguments.
 ITERATOR_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     enumerate: lambda low, items, start=0: LazyIterable("enumerate", (items,), start),
     zip: _new_zip,
-    reversed: lambda low, items: LazyIterable(
-        "reversed", (items,), low.state.heap.get(items) if isinstance(items, HeapRef) else None
-    ),  # fmt: skip
+    reversed: _new_reversed,
     map: lambda low, function, *items: LazyIterable("map", items, function=function),
     filter: lambda low, function, items: LazyIterable("filter", (items,), function=function),
     iter: iterator_over,
@@ -408,8 +406,8 @@ ITERATOR_FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def refuse_consuming(low: Any, value: Any) -> Sequence[Any]:
-    """Refuses an iterator from outside: going through it now would leave nothing for the call."""
+def refuse_consuming(low: Evaluator, value: Any) -> Sequence[Any]:
+    """Refuses an iterator from outside: compiling would consume it before the call does."""
     raise low.fail(
         DTypeError,
         f"a {type(value).__name__} made outside of the function can be consumed once "

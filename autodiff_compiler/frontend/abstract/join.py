@@ -1,11 +1,10 @@
-"""How two compile-time values become one where ways meet: the structure and the types of both.
+"""Joins of two compile-time values where paths join: the structure and the types of both.
 
-A list of known items may meet one of another length; then both become lists of run-time length.
+A list of known items may be joined with one of another length: both become run-time lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.frontend.abstract import optional
@@ -35,40 +34,60 @@ from autodiff_compiler.operators.lists.runtime_lists import list_as
 
 
 def join_structure(left: Any, right: Any, is_list: bool = False) -> Any:
-    """A value that shows the structure of both, with run-time lists where their lists differ in
-    length; None if there is none. ``is_list``: they are the contents of a list."""
+    """Returns a value with the structure of both, or None if there is none.
+
+    Lists that differ in length become a run-time list. ``is_list``: the two are contents of lists.
+    """
     if has_same_structure(left, right):
         return left
-    if (
-        isinstance(left, DetachedContainer)
-        and isinstance(right, DetachedContainer)
-        and left.kind == right.kind
-    ):
-        inner = join_structure(left.contents, right.contents, left.kind == "list")
-        return None if inner is None else DetachedContainer(left.kind, inner)
+    if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
+        return _join_containers(left, right)
     if is_list:
-        types = list_type(left), list_type(right)
-        joined = None if None in types else join_types(*types)  # type: ignore[arg-type]
-        return None if joined is None else Value(joined)
-    if left is None or right is None or isinstance(left, MaybeNone) or isinstance(right, MaybeNone):
-        bare = [side.value if isinstance(side, MaybeNone) else side for side in (left, right)]
-        inner = (
-            join_structure(*bare) if None not in bare else bare[1] if bare[0] is None else bare[0]
-        )
-        return MaybeNone(inner) if optional.can_be_optional(inner) else None
-    keys: Sequence[Any] = ()
+        return _join_lists(left, right)
+    if any(side is None or isinstance(side, MaybeNone) for side in (left, right)):
+        return _join_optional(left, right)
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
-        keys = range(len(left))
-    elif isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
-        keys = list(left)
-    items = {key: join_structure(left[key], right[key]) for key in keys}
-    if not items or any(items[key] is None is not left[key] for key in keys):
+        return _join_items(left, right)
+    if isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
+        items = _join_items(tuple(left.values()), tuple(right.values()))
+        return None if items is None else dict(zip(left, items))
+    return None
+
+
+def _join_containers(left: DetachedContainer, right: DetachedContainer) -> Any:
+    if left.kind != right.kind:
         return None
-    return items if isinstance(left, dict) else tuple(items.values())
+    inner = join_structure(left.contents, right.contents, left.kind == "list")
+    return None if inner is None else DetachedContainer(left.kind, inner)
+
+
+def _join_lists(left: Any, right: Any) -> Value | None:
+    """Returns a run-time list with the item type of both."""
+    one, other = list_type(left), list_type(right)
+    joined = None if one is None or other is None else join_types(one, other)
+    return None if joined is None else Value(joined)
+
+
+def _join_optional(left: Any, right: Any) -> MaybeNone | None:
+    """Returns an optional value, where one of the two may be None."""
+    one, other = (side.value if isinstance(side, MaybeNone) else side for side in (left, right))
+    if one is None or other is None:
+        inner = other if one is None else one
+    else:
+        inner = join_structure(one, other)
+    return MaybeNone(inner) if optional.can_be_optional(inner) else None
+
+
+def _join_items(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns the structures of pairs of items. An item is None only where both are None."""
+    items = tuple(map(join_structure, left, right))
+    if not items or any(item is None is not mine for item, mine in zip(items, left)):
+        return None
+    return items
 
 
 def conform(value: Any, like: Any) -> Any:
-    """``value`` with its lists ready to become run-time lists where ``like`` has such."""
+    """Returns ``value`` with its lists ready to become run-time lists where ``like`` has them."""
     if isinstance(like, MaybeNone):
         bare = value.value if isinstance(value, MaybeNone) else value
         return MaybeNone(
@@ -87,12 +106,14 @@ def conform(value: Any, like: Any) -> Any:
 
 
 def list_type(contents: Any) -> ListType | None:
-    """The type of the contents of a list as a run-time list; None if the items differ in kind or
-    are no values."""
+    """Returns the type of a run-time list with these contents, or None.
+
+    There is none if the items differ in kind, or are no values.
+    """
     if isinstance(contents, Value):
         return contents.type if isinstance(contents.type, ListType) else None
     items = contents.items if isinstance(contents, PendingRuntimeList) else contents
-    if not isinstance(items, tuple):  # lost on the way
+    if not isinstance(items, tuple):  # the list is lost
         return None
     joined: Type | None = UNDEFINED
     for item in items:
@@ -105,26 +126,29 @@ def list_type(contents: Any) -> ListType | None:
 
 def _item_type(item: Any) -> Type | None:
     if type(item) is tuple:
-        types = [_item_type(part) for part in item]
-        return None if None in types else TupleType(tuple(types))  # type: ignore[arg-type]
+        types = [type_ for type_ in map(_item_type, item) if type_ is not None]
+        return TupleType(tuple(types)) if len(types) == len(item) else None
     if isinstance(item, Value) and isinstance(item.type, ListType):
-        return None  # two names of one list could not be told apart any more
+        return None  # an item would share the list with its name
     return type_of(item) if isinstance(item, (Value, *NUMBERS)) else None
 
 
 def leaf_type(leaf: Any) -> Type | None:
-    """The type of a leaf, also of a list that is about to become one of run-time length."""
+    """Returns the type of a leaf, also of a list that is about to become a run-time list."""
     return list_type(leaf) if isinstance(leaf, PendingRuntimeList) else type_of(leaf)
 
 
 def join_types(left: Type, right: Type) -> Type | None:
-    """As ``types.join``, and dtypes join as in arithmetic: a number becomes an array if it meets
-    one, also in tuples and lists. What is read after two ways meet has one dtype, whichever was
-    taken."""
+    """Joins types as ``types.join``, with the dtypes of arithmetic.
+
+    A number becomes an array if it is joined with one, also in tuples and lists. The outcome has
+    one dtype, whichever path was taken.
+    """
     if isinstance(left, TupleType) and isinstance(right, TupleType) and left != right:
-        pairs = zip(left.items, right.items)
-        items = [join_types(a, b) for a, b in pairs if len(left.items) == len(right.items)]
-        return TupleType(tuple(items)) if items and None not in items else None  # type: ignore[arg-type]
+        if len(left.items) != len(right.items):
+            return None
+        items = [item for item in map(join_types, left.items, right.items) if item is not None]
+        return TupleType(tuple(items)) if len(items) == len(left.items) else None
     if isinstance(left, ListType) and isinstance(right, ListType):
         item = join_types(left.item, right.item)
         return None if item is None else ListType(item)
@@ -137,24 +161,29 @@ def join_types(left: Type, right: Type) -> Type | None:
 
 
 def cast_to(operand: Any, type_: Type) -> AnyOperand:
-    """``operand``, made an array of its dtype where ``type_`` is one, and a run-time list of known
-    items, or of another's that are made such arrays."""
+    """Returns ``operand`` as an array of this dtype, or as a run-time list of such items.
+
+    A value of another kind is returned as it is.
+    """
+    made: AnyOperand = operand
     if isinstance(operand, PendingRuntimeList):
         assert isinstance(type_, ListType)
-        return current().make(make_list, [cast_item_to(x, type_.item) for x in operand.items], {})
+        items = [cast_item_to(item, type_.item) for item in operand.items]
+        made = current().make(make_list, items, {})
+        return made
     have = type_of(operand)
     if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
         if type_.dtype not in (have.dtype, None):
-            return cast(operand, dtype=type_.dtype)
-        return operand
-    if isinstance(type_, ArrayType) and isinstance(have, ScalarType):
+            made = cast(operand, dtype=type_.dtype)
+    elif isinstance(type_, ArrayType) and isinstance(have, ScalarType):
         dtype = type_.dtype or "float64"
         if isinstance(operand, Value):
-            return cast(operand, dtype=dtype)
-        return full(shape=(), dtype=dtype, value=operand)
-    if isinstance(type_, ListType) and isinstance(have, ListType) and join(have, type_) is None:
-        return list_as(operand, type=str(type_.item))
-    return operand
+            made = cast(operand, dtype=dtype)
+        else:
+            made = full(shape=(), dtype=dtype, value=operand)
+    elif isinstance(type_, ListType) and isinstance(have, ListType) and join(have, type_) is None:
+        made = list_as(operand, type=str(type_.item))
+    return made
 
 
 def cast_item_to(item: Any, type_: Type) -> AnyOperand:

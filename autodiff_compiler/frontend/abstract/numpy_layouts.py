@@ -1,8 +1,7 @@
-"""How NumPy lays out the arrays of a plain function: that decides whether ``reshape`` and ``ravel``
-give a view or a copy.
+"""Layouts of the arrays of a plain NumPy function: they decide if ``reshape`` returns a view.
 
-The layout of a value is an array without elements of its own that has the value's shape and the
-strides that NumPy would give it. What is not known for certain has no layout.
+The layout of a value is an array without elements of its own. It has the value's shape and the
+strides that NumPy would give it. A value whose strides are not certain has no layout.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from autodiff_compiler.ir.nodes import Op, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
@@ -26,15 +25,15 @@ Layouts = MutableMapping[Value, Layout]
 
 
 def static_shape(value: Any) -> tuple[int, ...] | None:
-    """Return the shape of an array all of whose sizes are known."""
+    """Returns the shape of an array all of whose sizes are known, else None."""
     type_ = getattr(value, "type", None)
     if not isinstance(type_, ArrayType) or type_.shape is None or not type_.has_static_shape:
         return None
-    return tuple(type_.shape)  # type: ignore[arg-type]
+    return type_.static_shape
 
 
 def row_major(shape: tuple[int, ...]) -> Layout:
-    """Return the layout of a new array in C order.
+    """Returns the layout of a new array in C order.
 
     >>> row_major((2, 3)).strides
     (3, 1)
@@ -44,12 +43,12 @@ def row_major(shape: tuple[int, ...]) -> Layout:
 
 
 def has_one_order(shape: tuple[int, ...]) -> bool:
-    """Decide whether at most one axis has more than one element: such an array has one order."""
+    """True if at most one axis has more than one element: C and F order are then the same."""
     return sum(size != 1 for size in shape) < 2
 
 
 def layout_in_order(type_: ArrayType, order: Any) -> Layout:
-    """Return the layout of an argument in the order that ``interface.ArraySlot`` has.
+    """Returns the layout of an argument in the order of its ``interface.ArraySlot``.
 
     >>> layout_in_order(ArrayType("float64", (2, 3)), "F").strides
     (1, 2)
@@ -58,29 +57,31 @@ def layout_in_order(type_: ArrayType, order: Any) -> Layout:
     if order == "C":
         return row_major(shape)
     if order == "F":
-        return row_major(shape[::-1]).T
+        transposed: Layout = row_major(shape[::-1]).T
+        return transposed
     size = np.dtype(type_.dtype).itemsize
     strides = tuple(stride // size for stride in order)
     return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
 
 
 def layout_of_array(array: Layout) -> Layout:
-    """Return the layout of an array that is known, measured in elements."""
+    """Returns the layout of a known array, with strides in elements."""
     strides = tuple(stride // max(array.itemsize, 1) for stride in array.strides)
     return as_strided(np.empty(1, np.int8), array.shape, strides, writeable=False)
 
 
 def reshaped_layout(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
-    """Return the layout of a reshaped view; None where NumPy has to take a copy.
+    """Returns the layout of a reshaped view, or None if NumPy has to copy.
 
     >>> reshaped_layout(row_major((2, 3)), (6,)).strides, reshaped_layout(row_major((2, 3)).T, (6,))
     ((1,), None)
     """
     if layout.size == 0:
         return row_major(shape)
-    found = layout.view()
+    found: Layout = layout.view()
     try:
-        return found.reshape(shape, copy=False)
+        found = found.reshape(shape, copy=False)
+        return found
     except TypeError:  # NumPy 2.0 knows no ``copy``
         pass
     except ValueError:
@@ -97,13 +98,14 @@ def _layout_of_index(layout: Layout, op: Op) -> Layout:
         if isinstance(part, tuple) and part[0] == "slice":
             return slice(*map(end, part[1:]))
         if isinstance(part, tuple):
-            return 0  # one item of the axis, whichever it is
+            return 0  # any item of the axis has this layout
         return ... if part == "..." else part
 
-    return layout[tuple(map(end, op.attrs["index"]))]
+    found: Layout = layout[tuple(map(end, op.attrs["index"]))]
+    return found
 
 
-#: What each operator that gives a view makes of the layout of its operand.
+#: The layout of an operator's result, from that of its operand, for operators that make views.
 VIEW_LAYOUTS: dict[OpDef, Callable[[Layout, Op], Layout]] = {
     indexing.index: _layout_of_index,
     concat_and_pad.flip: lambda x, op: np.flip(x, op.attrs["axes"]),
@@ -120,50 +122,63 @@ _ELEMENTWISE = ("elementwise", "zero")
 
 
 def layout_of(op: Op, layouts: Layouts) -> Layout | None:
-    """Return the layout of the result of ``op``; None where it is not known."""
+    """Returns the layout of the result of ``op``, or None if it is not known."""
     shape = static_shape(op.results[0]) if len(op.results) == 1 else None
     if shape is None:
         return None
-    first = layouts.get(op.operands[0]) if op.operands else None  # type: ignore[arg-type]
+    first = _known_layout(op.operands[0], layouts) if op.operands else None
     if op.opdef.writes:
         return first
-    try:
-        if op.opdef in VIEW_LAYOUTS:
-            found = None if first is None else VIEW_LAYOUTS[op.opdef](first, op)
-            return found if found is not None and found.shape == shape else None
-    except (IndexError, ValueError):
-        return None
-    if op.opdef is structure.reshape:
-        return None if first is None else reshaped_layout(first, shape)
     if op.opdef is structure.full:
         return row_major(shape)
-    if (
-        op.name not in _ORDER_PRESERVING
-        and op.opdef.kind not in _ELEMENTWISE
-        and op.name != "matmul"
-    ):
+    if op.opdef is structure.reshape or op.opdef in VIEW_LAYOUTS:
+        return None if first is None else _layout_of_view(op, first, shape)
+    return _layout_of_new_array(op, shape, layouts)
+
+
+def _known_layout(operand: AnyOperand, layouts: Layouts) -> Layout | None:
+    return layouts.get(operand) if isinstance(operand, Value) else None
+
+
+def _layout_of_view(op: Op, source: Layout, shape: tuple[int, ...]) -> Layout | None:
+    """Returns the layout of a view of an array with layout ``source``."""
+    if op.opdef is structure.reshape:
+        return reshaped_layout(source, shape)
+    try:
+        found = VIEW_LAYOUTS[op.opdef](source, op)
+    except (IndexError, ValueError):
+        return None
+    return found if found.shape == shape else None
+
+
+def _layout_of_new_array(op: Op, shape: tuple[int, ...], layouts: Layouts) -> Layout | None:
+    """Returns the layout of the result of an operator that makes a new array."""
+    keeps_order = op.name in _ORDER_PRESERVING or op.opdef.kind in _ELEMENTWISE
+    if not keeps_order and op.name != "matmul":
         return None
     if has_one_order(shape):
         return row_major(shape)  # new memory has no gaps
     if op.name == "matmul":
         return row_major(shape) if len(shape) == 2 else None
     known: list[Layout] = []
-    partial = False
+    some_unknown = False
     for operand in op.operands:
-        rank = getattr(getattr(operand, "type", None), "ndim", 0)
-        layout = layouts.get(operand)  # type: ignore[arg-type]
+        type_ = type_of(operand)
+        rank = type_.ndim if isinstance(type_, ArrayType) else 0
+        layout = _known_layout(operand, layouts)
         if layout is not None:
             known.append(layout)
-        elif rank == len(shape) or rank is None:
+        elif rank is None or rank == len(shape):
             return None
-        partial |= layout is None and rank > 1
+        else:
+            some_unknown |= rank > 1
     made = layout_like_operands(known, shape)
-    # Where the orders of operands differ, NumPy takes the C order.
-    return None if partial and not (made is not None and made.flags.c_contiguous) else made
+    # If the orders of the operands differ, NumPy takes the C order.
+    return None if some_unknown and not (made is not None and made.flags.c_contiguous) else made
 
 
 def layout_like_operands(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | None:
-    """Return the layout of a new array that an elementwise operator makes of such operands.
+    """Returns the layout of the array that an elementwise operator makes of such operands.
 
     >>> layout_like_operands([row_major((3, 2)).T], (2, 3)).strides
     (1, 2)

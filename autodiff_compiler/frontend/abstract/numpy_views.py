@@ -1,8 +1,8 @@
 """Views of NumPy arrays: a write through one name shows under every name of the same memory.
 
-Values are never changed, so a write makes new ones. What is written to through a view is put into
-the array that it is a view of, and whatever else views that array is looked up in it again. Where
-it is not certain what a name is a view of (ways met, a loop began), the name is lost (``memory``).
+Values are never changed, so a write makes new ones. A write through a view is a write to the base
+array, and the other views of that array are computed from it again. If it is not certain what a
+name is a view of (paths joined, an iteration began), the name is lost (``aliasing.py``).
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_of, static_shape
 from autodiff_compiler.frontend.abstract.values import leaves
-from autodiff_compiler.ir.nodes import Op, Value, type_of
+from autodiff_compiler.ir.nodes import Op, Value, array_type, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators.core import structure
@@ -27,7 +28,7 @@ def _reshape_back(source: Value, new: Any, op: Op) -> Any:
 
 
 def _write_diagonal(source: Value, new: Any, op: Op) -> Any:
-    """Return ``source`` with ``new`` on the diagonal that ``op`` took of it."""
+    """Returns ``source`` with ``new`` on the diagonal that ``op`` read."""
     *_, rows, columns = static_shape(source) or (0, 0)
     offset = op.attrs["offset"]
     low, right = max(-offset, 0), max(offset, 0)
@@ -39,20 +40,20 @@ def _write_diagonal(source: Value, new: Any, op: Op) -> Any:
 
 
 def with_written(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
-    """Return ``source`` with ``new`` written at an index. An array without axes is written to as a
-    whole, so that its place need not be one that a number could not have."""
+    """Returns ``source`` with ``new`` written at an index. An array without axes is replaced
+    as a whole, if the index selects all of it."""
     if source.ndim == 0 and all(part in ("...", None) for part in index):
         whole = new if isinstance(new, Value) and isinstance(new.type, ArrayType) else None
         if whole is not None and (whole.ndim == 0 or static_shape(whole) == (1,) * len(index)):
             whole = whole if whole.ndim == 0 else structure.reshape(whole, shape=())
-            return structure.cast(whole, dtype=source.type.dtype)  # type: ignore[attr-defined]
+            return structure.cast(whole, dtype=array_type(source).dtype)
         if whole is None:
             return structure.full_like(source, value=0) + new
     return indexing.set_item(source, new, *rest, index=index)
 
 
-#: What an array becomes when a view of it, which an operator gave, becomes ``new``. Of operators
-#: that are not here, no result is written through.
+#: How to write the new value of a view back to its base array, by the operator that made the view.
+#: Results of other operators are not written through.
 _WRITE_BACK: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
     indexing.index: lambda source, new, op: with_written(
         source, new, op.operands[1:], op.attrs["index"]
@@ -72,7 +73,7 @@ _WRITE_BACK: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
 
 
 def may_be_view(op: Op) -> bool:
-    """Decide whether the result of ``op`` may lie in the memory of its first operand."""
+    """True if the result of ``op`` may lie in the memory of its first operand."""
     type_ = op.results[0].type if op.results else None
     if not op.opdef.views or not isinstance(type_, ArrayType):
         return False
@@ -83,16 +84,16 @@ def may_be_view(op: Op) -> bool:
     source = type_of(op.operands[0])
     if type_.ndim != 0 or isinstance(source, ArrayType) and source.ndim != 0:
         return True
-    return op.opdef is not structure.reshape  # of a number it makes a new array
+    return op.opdef is not structure.reshape  # a reshaped number is a new array
 
 
-def is_view(low: Any, op: Op | None) -> bool:
-    """Decide whether it certainly does."""
+def is_view(low: Evaluator, op: Op | None) -> bool:
+    """True if the result of ``op`` certainly lies in the memory of its first operand."""
     if op is None or not may_be_view(op):
         return False
     if op.opdef is indexing.index:
         parts = op.attrs["index"]
-        surely_array = op.result.type.ndim is not None or any(  # type: ignore[attr-defined]
+        surely_array = array_type(op.result).ndim is not None or any(
             part is None or part == "..." or is_slice(part) for part in parts
         )
         return surely_array and all(_is_basic_index(part, op) for part in parts)
@@ -103,8 +104,8 @@ def is_view(low: Any, op: Op | None) -> bool:
     return op.opdef in _WRITE_BACK or op.opdef is structure.broadcast_to
 
 
-def record_aliases(low: Any, op: Op) -> None:
-    """Keep what is known of the memory of a new operation's result."""
+def record_aliases(low: Evaluator, op: Op) -> None:
+    """Records the layout and the aliases of a new operation's result."""
     memory = low.compilation.aliases
     if not op.results or not isinstance(op.results[0].type, ArrayType):
         return
@@ -123,7 +124,7 @@ def record_aliases(low: Any, op: Op) -> None:
 
 
 def _keeps_order(op: Op) -> bool:
-    """Decide whether a reshape is a view of an array of any layout."""
+    """True if a reshape is a view of an array of any layout."""
     have, want = (getattr(type_of(each), "shape", None) for each in (op.operands[0], op.results[0]))
     if have is not None and len(have) == 1:
         return True
@@ -133,8 +134,8 @@ def _keeps_order(op: Op) -> bool:
 
 
 def _is_advanced_index(part: Any, op: Op) -> bool:
-    """Whether this part of an index makes NumPy take a copy: a bool, or an array of positions.
-    What has no dimensions may be a NumPy number, which reads a view."""
+    """True if this part of an index makes NumPy take a copy: a bool, or an array of positions.
+    A position without dimensions may be a NumPy number, which reads a view."""
     if not isinstance(part, tuple) or part[0] == "slice":
         return part is True or part is False
     type_ = type_of(op.operands[1 + part[1]])
@@ -151,14 +152,14 @@ def _is_basic_index(part: Any, op: Op) -> bool:
     return part is None or part == "..." or type(part) is int
 
 
-def updated_views(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
-    """What every value that lies in the memory of ``owner`` becomes, when that becomes ``new``."""
+def updated_views(low: Evaluator, owner: Value, new: Value) -> dict[Value, Value]:
+    """Returns the new value of each view of the memory of ``owner``, when that becomes ``new``."""
     base, now = owner, new
     while (maker := low.builder.producer(base)) is not None and is_view(low, maker):
         write = _WRITE_BACK.get(maker.opdef)
         if write is None:
             break
-        base = maker.operands[0]
+        base = maker.value_operand(0)
         now = write(base, now, maker)
     now.name, now.has_user_name = base.name, base.has_user_name
     low.compilation.aliases.copy_facts(base, now)
@@ -178,9 +179,8 @@ def updated_views(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
         return made
 
     follow(owner)
-    frames = (frame.names for frame in low.waiting_frames)
-    for names in (low.state.names, low.state.heap, *frames):
-        for thing in names.values():
-            for leaf in leaves(thing):
-                follow(leaf)
+    waiting = (frame.names.values() for frame in low.waiting_frames)
+    for things in (low.state.names.values(), low.state.heap.values(), *waiting):
+        for leaf in leaves(tuple(things)):
+            follow(leaf)
     return found

@@ -1,7 +1,8 @@
-"""Outcomes of a block besides reaching its end: a return, an exception, or no way on."""
+"""Outcomes of a block besides reaching its end: a return, a throw, or divergence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,33 +13,28 @@ from autodiff_compiler.span import Span
 
 @dataclass(frozen=True)
 class Returned:
-    """What a block gives that ended in ``return``."""
+    """The outcome of a block that ended in ``return``."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """What a block gives that ended in ``raise``: nothing after it is reached."""
-
-
-def is_caught(low: Any, kind: type) -> bool:
-    """True if a handler catches exceptions of just this class."""
-    return any(handler.catches(kind) for handler in low.catching)
+    """The outcome of a block that ended in ``raise``: nothing after it is reached."""
 
 
 @dataclass(frozen=True)
 class Unwinding:
-    """What a block or expression gives that was left by what a handler catches."""
+    """The outcome of a block or expression that threw what an active handler catches."""
 
 
 @dataclass(frozen=True, eq=False)
 class ActiveHandler:
-    """A handler at work: its way in the text, the classes that it catches, the cells of its flag
-    and of what was thrown. That is a number, of its class and place in ``places``, its text, and
-    what it is made of.
+    """An active handler: its clause, the classes that it catches, and two heap objects.
 
-    One without a way is the edge of a ``with``, which nothing may be thrown across.
+    ``flag`` says that something was thrown. ``thrown`` has a number, which is the position in
+    ``places`` of its class and place; then its message, and the arguments of the exception.
+    A handler without a clause is the edge of a ``with``: nothing may be thrown across it.
     """
 
     way: ExceptClause | None
@@ -52,4 +48,10 @@ class ActiveHandler:
 
 
 class MayHaveThrown(Exception):
-    """Something may have been thrown: the rest of this expression runs only if it was not."""
+    """Raised while lowering: something may have been thrown at run time, and the rest of this
+    expression runs only if it was not."""
+
+
+def is_caught(handlers: Iterable[ActiveHandler], kind: type) -> bool:
+    """True if one of the handlers catches exceptions of just this class."""
+    return any(handler.catches(kind) for handler in handlers)

@@ -1,4 +1,4 @@
-"""A compile-time value as one operand, as the generated source holds it."""
+"""Packing: a compile-time value as one operand, as the generated source holds it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from autodiff_compiler.operators.core.containers import make_dict, make_tuple
 
 
 def pack(value: Any, heap: Mapping[HeapRef, Any]) -> AnyOperand:
-    """One operand that holds a compile-time value, made with the active builder.
+    """Returns an operand that holds a compile-time value, made with the active builder.
 
-    Raises DTypeError for what generated source cannot hold (a function, a Cell).
+    Raises DTypeError if generated source cannot hold the value (a function, a Cell).
     """
     if isinstance(value, HeapRef) and value.kind == "iterator" or isinstance(value, LazyIterable):
         raise DTypeError(
@@ -67,6 +67,7 @@ def pack(value: Any, heap: Mapping[HeapRef, Any]) -> AnyOperand:
 
 
 def make_container(items: list[AnyOperand], keys: tuple[Any, ...] | None = None) -> Value:
-    """A tuple, or with ``keys`` a dict, also where all items are literals."""
+    """Returns a tuple, or with ``keys`` a dict, also where all items are literals."""
     opdef, attrs = (make_tuple, {}) if keys is None else (make_dict, {"keys": keys})
-    return current().make(opdef, items, attrs)
+    made: Value = current().make(opdef, items, attrs)
+    return made

@@ -1,23 +1,24 @@
-"""Lists of run-time length: what becomes of a list of the heap that grows in a rolled loop.
+"""Run-time lists: lists whose length is known only when the function runs.
 
-Such a list is a cell of the heap like others, so that its names and holders have Python's meaning;
-but its contents are one IR value, and what reads or changes it is an operation. A list whose items
-are known becomes one when it meets one, or when it is asked for an item by a run-time position.
+A list that grows in a rolled loop is one. It is a heap object like other lists, so that aliases see
+its changes. Its contents are one IR value, and reads and changes are operations. A list of known
+items becomes a run-time list when it is joined with one, or indexed by a run-time position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.join import cast_item_to, cast_to, join_types, list_type
 from autodiff_compiler.frontend.abstract.outcomes import is_caught
 from autodiff_compiler.frontend.abstract.packing import make_container
 from autodiff_compiler.frontend.abstract.values import HeapRef, PendingRuntimeList, leaves
 from autodiff_compiler.ir.builder import Unreached
-from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, expect_value, type_of
 from autodiff_compiler.ir.types import (
     INT,
     UNDEFINED,
@@ -38,13 +39,15 @@ RESIZING_METHODS = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
 def is_runtime_list(contents: Any) -> bool:
-    """Whether these contents of a list are known at run time only."""
+    """True if these contents of a list are known only at run time."""
     return isinstance(contents, Value) and isinstance(contents.type, ListType)
 
 
-def as_runtime_list(low: Any, contents: Any) -> Value | None:
-    """The contents of a list, or a tuple, as one run-time list; None if the items differ in kind
-    or are no values."""
+def as_runtime_list(low: Evaluator, contents: Any) -> Value | None:
+    """Returns the contents of a list, or a tuple, as one run-time list.
+
+    Returns None if the items differ in kind or are no values.
+    """
     if is_runtime_list(contents):
         found: Value = contents
         return found
@@ -52,12 +55,12 @@ def as_runtime_list(low: Any, contents: Any) -> Value | None:
     type_ = list_type(items)
     if type_ is None:
         return None
-    return new_runtime_list(low, cast_to(PendingRuntimeList(items), type_), items)
+    return new_runtime_list(low, expect_value(cast_to(PendingRuntimeList(items), type_)), items)
 
 
-def read_item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
-    """``owner[at]`` for a run-time list; ``sure`` where it is known that this is there."""
-    if runtime_lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
+def read_item(low: Evaluator, owner: Value, at: Any, sure: bool = False) -> Any:
+    """Returns ``owner[at]`` for a run-time list. ``sure``: the item is known to exist."""
+    if runtime_lists.item_of(owner.type) == UNDEFINED:  # it never got an item
         low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
     at = as_index(low, at)
@@ -68,19 +71,21 @@ def read_item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
         return item_as_value(low, found, owner)
 
 
-def require_item(low: Any, found: Any) -> None:
-    """What is read or set at a place must be there, though nobody uses what this gives."""
-    if not is_caught(low, IndexError):  # else that was tested
+def require_item(low: Evaluator, found: Any) -> None:
+    """Makes the function raise where this item does not exist, even if its value is unused."""
+    if not is_caught(low.catching, IndexError):  # else it was tested
         low.builder.make(effects.demand, (found,), {})
 
 
-def checking_index(low: Any, owner: Value, at: Any, text: str) -> Any:
-    """Inside, an item at this place is read or set, which fails if there is none."""
+def checking_index(
+    low: Evaluator, owner: Value, at: Any, text: str
+) -> AbstractContextManager[None]:
+    """Enters a block that reads or sets the item at this position, and fails if there is none."""
     return low.may_raise(IndexError, lambda: is_out_of_range(owner, at), lambda: text)
 
 
 def is_out_of_range(owner: Value, at: Any) -> Any:
-    """Whether a list has no item at this place."""
+    """Returns the run-time test that is true if a list has no item at this position."""
     length = containers.list_length(owner)
     if not isinstance(at, Value):
         return comparisons.less_equal(length, at) if at >= 0 else comparisons.less(length, -at)
@@ -89,8 +94,8 @@ def is_out_of_range(owner: Value, at: Any) -> Any:
     )
 
 
-def item_as_value(low: Any, found: Any, owner: Value) -> Any:
-    """An item as a compile-time value; its tensors may be any of the list's."""
+def item_as_value(low: Evaluator, found: Any, owner: Value) -> Any:
+    """Returns an item as a compile-time value. Its tensors may be any of the list's."""
     if isinstance(found.type, TupleType):
         found = low.unpacked(found)
     if not isinstance(owner.type, ListType) and not low.compilation.numpy:
@@ -105,8 +110,8 @@ def item_as_value(low: Any, found: Any, owner: Value) -> Any:
     return found
 
 
-def as_index(low: Any, at: Any) -> Any:
-    """A place in a list: an int, also out of a tensor of one element."""
+def as_index(low: Evaluator, at: Any) -> Any:
+    """Returns a position in a list as an int, also from a tensor of one element."""
     is_array = isinstance(at, Value) and isinstance(at.type, ArrayType)
     if is_array and "float" not in (at.dtype_name or ""):
         return scalar_conversion.to_number(at, kind="int")
@@ -115,20 +120,19 @@ def as_index(low: Any, at: Any) -> Any:
     return at
 
 
-def slice_of(low: Any, owner: Value, key: slice) -> Value:
-    """``owner[start:stop:step]``."""
-    ends = [None if end is None else as_index(low, end)
-            for end in (key.start, key.stop, key.step)]  # fmt: skip
+def slice_of(low: Evaluator, owner: Value, key: slice) -> Value:
+    """Returns ``owner[start:stop:step]``."""
+    ends = [None if end is None else as_index(low, end) for end in (key.start, key.stop, key.step)]
     return new_runtime_list(low, runtime_lists.list_slice(owner, *ends), owner)
 
 
-def reversed_list(low: Any, owner: Value) -> Value:
-    """The items from the last to the first."""
+def reversed_list(low: Evaluator, owner: Value) -> Value:
+    """Returns the list of the items from the last to the first."""
     return slice_of(low, owner, slice(None, None, -1))
 
 
-def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
-    """The list after ``owner[at] = value``."""
+def set_item(low: Evaluator, owner: Value, at: Any, value: Any) -> Value:
+    """Returns the list after ``owner[at] = value``."""
     owner, packed = _conform_item(low, owner, value)
     at = as_index(low, at)
     with checking_index(low, owner, at, "list assignment index out of range"):
@@ -137,40 +141,38 @@ def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
         return new_runtime_list(low, new, owner, value)
 
 
-def concatenate(low: Any, left: Any, right: Any) -> Value | None:
-    """``left + right``, one of which is a run-time list; None where the kinds differ."""
+def concatenate(low: Evaluator, left: Any, right: Any) -> Value | None:
+    """Returns ``left + right``, one of which is a run-time list; None if the kinds differ."""
     if isinstance(right, tuple) and len(right) == 1 and list_type(right) is not None:
         return append(low, left, right[0])
-    sides = [as_runtime_list(low, side) for side in (left, right)]
-    if None in sides:
+    a, b = (as_runtime_list(low, side) for side in (left, right))
+    if a is None or b is None:
         return None
-    a, b = sides
-    if runtime_lists.item_of(a.type) == UNDEFINED:  # type: ignore[union-attr]
+    if runtime_lists.item_of(a.type) == UNDEFINED:
         return b
-    if join(a.type, b.type) is None:  # type: ignore[union-attr]
+    if join(a.type, b.type) is None:
         return None
     return new_runtime_list(low, runtime_lists.list_join(a, b), a, b)
 
 
-def repeat(low: Any, contents: Any, count: Any) -> Value | None:
-    """``contents * count``."""
+def repeat(low: Evaluator, contents: Any, count: Any) -> Value | None:
+    """Returns ``contents * count``, or None if the items differ in kind."""
     made = as_runtime_list(low, contents)
     if made is None:
         return None
     return new_runtime_list(low, runtime_lists.list_repeat(made, as_index(low, count)), made)
 
 
-def new_runtime_list(low: Any, made: Any, *holders: Any) -> Value:
-    """A new list, which may hold the tensors of ``holders``."""
+def new_runtime_list(low: Evaluator, made: Value, *holders: Any) -> Value:
+    """Records that a new list may hold the tensors of ``holders``, and returns it."""
     memory = low.compilation.aliases
     memory.set_aliases(made, memory.of(tuple(holders)))
     return made
 
 
-def _item_value(low: Any, owner: Value, value: Any) -> Any:
-    """``value`` as an item of ``owner``."""
-    type_ = list_type((value,))
-    if type_ is None:
+def _item_value(low: Evaluator, owner: Value, value: Any) -> Any:
+    """Returns ``value`` as an item of ``owner``."""
+    if list_type((value,)) is None:
         raise low.fail(
             DTypeError,
             f"a {low.described(value)} cannot be an item of a list whose length is known "
@@ -180,8 +182,9 @@ def _item_value(low: Any, owner: Value, value: Any) -> Any:
     return low.packed(value)
 
 
-def _conform_item(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
-    """The list and a value that it gets, where one may have numbers for the other's arrays."""
+def _conform_item(low: Evaluator, owner: Value, value: Any) -> tuple[Value, Any]:
+    """Returns the list and a value for it in one type. Numbers become arrays where the other has
+    arrays."""
     packed = _item_value(low, owner, value)
     have, new = runtime_lists.item_of(owner.type), type_of(packed)
     both = join_types(have, new)
@@ -199,61 +202,68 @@ def _conform_item(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     return owner, packed if new == both else cast_item_to(value, both)
 
 
-def append(low: Any, owner: Value, value: Any) -> Value:
-    """The list after ``owner.append(value)``."""
+def append(low: Evaluator, owner: Value, value: Any) -> Value:
+    """Returns the list after ``owner.append(value)``."""
     owner, packed = _conform_item(low, owner, value)
     return new_runtime_list(low, runtime_lists.list_append(owner, packed), owner, value)
 
 
-def call_method(low: Any, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
-    """A method of a list of run-time length, which goes on under its name."""
+def call_method(low: Evaluator, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
+    """Calls a method of a run-time list. The changed list keeps the name of its variable."""
     owner = low.state.heap[ref]
-    found = _changed_by_method(low, ref, owner, name, args)
+    found = _method(low, name, args)(low, ref, owner, *args)
     changed = low.state.heap[ref]
     if changed is not owner and isinstance(changed, Value) and not changed.has_user_name:
         changed.name, changed.has_user_name = owner.name, owner.has_user_name
     return found
 
 
-def _changed_by_method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]) -> Any:
-    heap = low.state.heap
-    if name == "append" and len(args) == 1:
-        heap[ref] = append(low, owner, args[0])
-        return None
-    if name == "extend" and len(args) == 1:
-        source = args[0]
-        contents = heap[source] if isinstance(source, HeapRef) else source
-        if not is_runtime_list(contents):
-            contents = tuple(low.sequence(source))
-        heap[ref] = require_one_type(low, concatenate(low, owner, contents))
-        return None
-    if name == "pop" and len(args) <= 1:
-        return _pop(low, ref, owner, args[0] if args else -1)
-    if name == "insert" and len(args) == 2:
-        head, tail = (slice_of(low, owner, cut) for cut in (slice(args[0]), slice(args[0], None)))
-        heap[ref] = concatenate(low, append(low, head, args[1]), tail)
-        return None
-    if name == "reverse" and not args:
-        heap[ref] = reversed_list(low, owner)
-        return None
-    if name == "clear" and not args:
-        heap[ref] = ()
-        return None
-    if name == "copy" and not args:
-        return low.allocate("list", owner)
-    raise low.fail(
-        UnsupportedSyntax,
-        f"the list method '{name}' is not supported for a list whose length is known only "
-        "when the function runs",
-        "use indexing and append instead",
-    )
+def _method(low: Evaluator, name: str, args: Sequence[Any]) -> Callable[..., Any]:
+    """Returns the implementation of a method for so many arguments."""
+    counts, method = METHODS.get(name, ((), None))
+    if method is None or len(args) not in counts:
+        raise low.fail(
+            UnsupportedSyntax,
+            f"the list method '{name}' is not supported for a list whose length is known only "
+            "when the function runs",
+            "use indexing and append instead",
+        )
+    return method
 
 
-def _pop(low: Any, ref: HeapRef, owner: Value, at: Any) -> Any:
+def _append(low: Evaluator, ref: HeapRef, owner: Value, item: Any) -> None:
+    low.state.heap[ref] = append(low, owner, item)
+
+
+def _extend(low: Evaluator, ref: HeapRef, owner: Value, source: Any) -> None:
+    contents = low.state.heap[source] if isinstance(source, HeapRef) else source
+    if not is_runtime_list(contents):
+        contents = tuple(low.sequence(source))
+    low.state.heap[ref] = require_one_type(low, concatenate(low, owner, contents))
+
+
+def _insert(low: Evaluator, ref: HeapRef, owner: Value, at: Any, item: Any) -> None:
+    head, tail = (slice_of(low, owner, cut) for cut in (slice(at), slice(at, None)))
+    low.state.heap[ref] = concatenate(low, append(low, head, item), tail)
+
+
+def _reverse(low: Evaluator, ref: HeapRef, owner: Value) -> None:
+    low.state.heap[ref] = reversed_list(low, owner)
+
+
+def _clear(low: Evaluator, ref: HeapRef, owner: Value) -> None:
+    low.state.heap[ref] = ()
+
+
+def _copy(low: Evaluator, ref: HeapRef, owner: Value) -> HeapRef:
+    return low.allocate("list", owner)
+
+
+def _pop(low: Evaluator, ref: HeapRef, owner: Value, at: Any = -1) -> Any:
     at = as_index(low, at)
-    with ExitStack() as tested:
-        for place, text in _pop_conditions(at):
-            tested.enter_context(checking_index(low, owner, place, text))
+    with ExitStack() as checks:
+        for position, text in _pop_conditions(at):
+            checks.enter_context(checking_index(low, owner, position, text))
         found = item_as_value(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
         rest = new_runtime_list(low, runtime_lists.list_head(owner), owner)
@@ -263,14 +273,26 @@ def _pop(low: Any, ref: HeapRef, owner: Value, at: Any) -> Any:
     return found
 
 
+#: The methods of a run-time list: the numbers of arguments that each takes, and what it does.
+METHODS: Mapping[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
+    "append": ((1,), _append),
+    "extend": ((1,), _extend),
+    "insert": ((2,), _insert),
+    "pop": ((0, 1), _pop),
+    "reverse": ((0,), _reverse),
+    "clear": ((0,), _clear),
+    "copy": ((0,), _copy),
+}
+
+
 def _pop_conditions(at: Any) -> tuple[tuple[Any, str], ...]:
-    """The places that must be there for an item to be popped, and what is said if they are not."""
+    """Returns the positions that must exist for a ``pop``, each with the message if it does not."""
     some = (-1, "pop from empty list")
     return (some,) if isinstance(at, int) and at == -1 else (some, (at, "pop index out of range"))
 
 
-def delete_item(low: Any, owner: Value, at: Any) -> Value:
-    """The list after ``del owner[at]``; forward raises where there is no such item."""
+def delete_item(low: Evaluator, owner: Value, at: Any) -> Value:
+    """Returns the list after ``del owner[at]``. The function raises if there is no such item."""
     at = as_index(low, at)
     text = "list assignment index out of range"
     with checking_index(low, owner, at, text):
@@ -278,36 +300,36 @@ def delete_item(low: Any, owner: Value, at: Any) -> Value:
     return without_item(low, owner, at)
 
 
-def require_popped_item(low: Any, found: Any) -> None:
-    """Of an item that a statement pops, and nothing uses: forward raises all the same where there
-    is no such item."""
-    if is_caught(low, IndexError):
-        return  # tested where it was popped
+def require_popped_item(low: Evaluator, found: Any) -> None:
+    """Makes the function raise if a popped item does not exist, though nothing uses the item."""
+    if is_caught(low.catching, IndexError):
+        return  # ``pop`` tested it
     maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
     while maker is not None and maker.opdef is containers.item:
         maker = low.builder.producer(maker.operands[0])
     if maker is not None and maker.opdef is containers.list_item:
-        owner, at = maker.operands
-        for place, text in _pop_conditions(at):
-            _raise_if_out_of_range(low, owner, place, text)
+        owner, at = maker.value_operand(0), maker.operands[1]
+        for position, text in _pop_conditions(at):
+            _raise_if_out_of_range(low, owner, position, text)
 
 
-def _raise_if_out_of_range(low: Any, owner: Value, at: Any, text: str) -> None:
-    """Forward raises where a list has no item at this place."""
+def _raise_if_out_of_range(low: Evaluator, owner: Value, at: Any, text: str) -> None:
+    """Makes the function raise if a list has no item at this position."""
     with low.builder.block() as ops:
         low.builder.make(effects.fail, (text,), {"error": "IndexError"})
     low.builder.branch(is_out_of_range(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
 
 
-def without_item(low: Any, owner: Value, at: Any) -> Value:
-    """The list without the item at this place, which is there."""
+def without_item(low: Evaluator, owner: Value, at: Any) -> Value:
+    """Returns the list without the item at this position, which exists."""
     if isinstance(at, Value) or at < 0:
         at = at % containers.list_length(owner)
     tail = slice_of(low, owner, slice(at + 1, None))
     return require_one_type(low, concatenate(low, slice_of(low, owner, slice(at)), tail))
 
 
-def require_one_type(low: Any, made: Value | None) -> Value:
+def require_one_type(low: Evaluator, made: Value | None) -> Value:
+    """Returns the outcome of ``concatenate``. Refuses lists whose items differ in type."""
     if made is None:
         raise low.fail(
             DTypeError,
@@ -317,8 +339,8 @@ def require_one_type(low: Any, made: Value | None) -> Value:
     return made
 
 
-def unpack_exactly(low: Any, owner: Value, count: int) -> list[Any]:
-    """The items of a list that must be ``count``; forward raises where they are not."""
+def unpack_exactly(low: Evaluator, owner: Value, count: int) -> list[Any]:
+    """Returns the items of a list that has ``count`` of them. Another number raises at run time."""
     test = comparisons.not_equal(containers.list_length(owner), count)
     with low.builder.block() as ops:
         message = f"{count} names are assigned from a list of another length"
@@ -327,8 +349,8 @@ def unpack_exactly(low: Any, owner: Value, count: int) -> list[Any]:
     return [read_item(low, owner, at, sure=True) for at in range(count)]
 
 
-def unpack_starred(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
-    """The first and the last items of a list, and between them the list of the others."""
+def unpack_starred(low: Evaluator, owner: Value, head: int, tail: int) -> list[Any]:
+    """Returns the first and the last items of a list, and between them the list of the others."""
     test = comparisons.less(containers.list_length(owner), head + tail)
     with low.builder.block() as ops:
         message = f"at least {head + tail} names are assigned from a shorter list"
@@ -339,8 +361,8 @@ def unpack_starred(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
     return [*ends[:head], middle, *ends[head:]]
 
 
-def sum_of_items(low: Any, owner: Value, start: Any) -> Any:
-    """``sum(owner, start)``, None where items may differ in shape."""
+def sum_of_items(low: Evaluator, owner: Value, start: Any) -> Any:
+    """Returns ``sum(owner, start)``, or None if items may differ in shape."""
     type_ = runtime_lists.item_of(owner.type)
     if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
         return None
@@ -348,15 +370,15 @@ def sum_of_items(low: Any, owner: Value, start: Any) -> Any:
     return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
 
 
-def check_zip_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
-    """Refuse ``zip(strict=True)`` of what is of different lengths, or of lengths that are not
-    ``known`` at compile time."""
-    with low.builder.block():  # what it computes is thrown away
-        walks = [low.handlers.iteration_space(low, source) for source in sources] if known else []
-    sizes = [len(walk) if isinstance(walk, list) else walk.size for walk in walks]
-    alike = all(getattr(walk, "bounds", None) == walks[0].bounds for walk in walks
-                if hasattr(walks[0], "bounds"))  # fmt: skip
-    if not known or None in sizes and not alike:
+def check_zip_lengths(low: Evaluator, sources: Sequence[Any], known: bool) -> None:
+    """Refuses ``zip(strict=True)`` of sources that differ in length.
+
+    Refuses it also if the lengths are not ``known`` at compile time.
+    """
+    with low.builder.block():  # these operations are dropped
+        spaces = [low.handlers.iteration_space(low, source) for source in sources] if known else []
+    sizes = [len(space) if isinstance(space, list) else space.size for space in spaces]
+    if not known or None in sizes and not _have_equal_bounds(spaces):
         raise low.fail(
             DTypeError,
             "zip(strict=True) needs lengths that are known at compile time",
@@ -370,9 +392,15 @@ def check_zip_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
             raise low.fail(DTypeError, cause, cure).meaning(ValueError(cause))
 
 
-def conform_sensitivity(low: Any, sens: Any, type_: Type) -> Any:
-    """A sensitivity as an operand: a list where the output is one of run-time length, an array
-    where it is one without axes."""
+def _have_equal_bounds(spaces: Sequence[Any]) -> bool:
+    """True if iteration spaces have equal bounds, or the first of them has none."""
+    bounds = [getattr(space, "bounds", None) for space in spaces]
+    return not hasattr(spaces[0], "bounds") or all(each == bounds[0] for each in bounds)
+
+
+def conform_sensitivity(low: Evaluator, sens: Any, type_: Type) -> Any:
+    """Returns a sensitivity as an operand of the output's type: a run-time list where the output
+    is one, an array where the output is an array without axes."""
     if isinstance(type_, ListType):
         long = as_runtime_list(low, low.state.heap[sens] if isinstance(sens, HeapRef) else sens)
         return low.packed(sens) if long is None else long
@@ -388,13 +416,16 @@ def conform_sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     return given
 
 
-def length_of(low: Any, value: Value) -> AnyOperand:
-    """How many items a run-time value has."""
-    if isinstance(value.type, ListType):
-        return containers.list_length(value)
-    shape = low.shape(value)
-    if isinstance(shape, Value):
-        return scalar_conversion.shape_item(shape, at=0)
-    if not shape:
+def length_of(low: Evaluator, value: Value) -> AnyOperand:
+    """Returns the number of items of a run-time value."""
+    shape = None if isinstance(value.type, ListType) else low.shape(value)
+    length: AnyOperand
+    if shape is None:
+        length = containers.list_length(value)
+    elif isinstance(shape, Value):
+        length = scalar_conversion.shape_item(shape, at=0)
+    elif shape:
+        length = shape[0]
+    else:
         raise low.fail(DTypeError, "iteration over a 0-d tensor", "use x.reshape(1)")
-    return shape[0]
+    return length

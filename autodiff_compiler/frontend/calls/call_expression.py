@@ -8,7 +8,7 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.aliasing import refuse_overwritten
+from autodiff_compiler.frontend.abstract.in_place_writes import refuse_overwritten
 from autodiff_compiler.frontend.abstract.iterators import ITERATOR_FUNCTIONS, as_variable
 from autodiff_compiler.frontend.abstract.values import (
     Closure,

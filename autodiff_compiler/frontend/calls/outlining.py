@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.frontend.abstract.aliasing import write_cell
 from autodiff_compiler.frontend.abstract.heap import detach
+from autodiff_compiler.frontend.abstract.in_place_writes import write_cell
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_in_order
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,

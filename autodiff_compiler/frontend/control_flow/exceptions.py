@@ -39,7 +39,7 @@ def execute_assert(low: Lowering, node: Any) -> None:
     truth = low.truth(low.evaluate(node.test))
     if truth is True:
         return
-    if is_caught(low, AssertionError):
+    if is_caught(low.catching, AssertionError):
         bad = comparisons.logical_not(truth) if isinstance(truth, Value) else True
         told = [] if node.msg is None else [node.msg]
         _throw_where(low, bad, AssertionError, lambda: evaluate_items(low, told))
@@ -131,7 +131,7 @@ def _error(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
 def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwinding:
     """Sets the flag of the handler that catches ``kind``, or raises it."""
     known = isinstance(kind, type) and issubclass(kind, Exception)
-    if not known or not is_caught(low, kind):
+    if not known or not is_caught(low.catching, kind):
         return _raise(low, kind, args)
     handler = next(each for each in low.catching if each.way is None or each.catches(kind))
     if handler.way is None:
@@ -169,7 +169,7 @@ def risking(
     """Inside, operations raise ``kind`` only where ``bad()`` is true. If a handler catches it,
     that is tested first, and thrown with ``text()``."""
     before = low.tested_exceptions
-    if is_caught(low, kind):
+    if is_caught(low.catching, kind):
         evaluate_once(low, kind, lambda: _throw_where(low, bad(), kind, lambda: [text()]))
         low.tested_exceptions = (*before, kind)
     try:
@@ -181,7 +181,7 @@ def risking(
 def throw_if_caught(low: Lowering, error: CompileError) -> bool:
     """Throws what Python would raise where this was found, if a handler catches that."""
     meant = error.meant
-    if meant is None or not is_caught(low, type(meant)):
+    if meant is None or not is_caught(low.catching, type(meant)):
         return False
     _throw(low, type(meant), meant.args)
     return True

@@ -334,20 +334,24 @@ def is_user_code(thing: Any) -> bool:
 
 
 def default_accessor(thing: Any, name: str) -> Callable[..., Any]:
-    """Return what reads or sets an attribute of ``thing`` as its class would without methods of the
-    user's own: ``name`` is ``__getattribute__`` or ``__setattr__``."""
-    theirs = False
+    """Returns the accessor that ``thing`` would have without methods of the user's own.
+
+    ``name`` is ``__getattribute__`` or ``__setattr__``.
+    """
+    below_user_method = False
     for each in type(thing).__mro__:
-        found = each.__dict__.get(name)
-        if (
-            isinstance(found, types.FunctionType)
-            and is_user_code(found)
-            and not is_generated_method(found)
-        ):
-            theirs = True
-        elif found is not None and theirs:
+        found: Callable[..., Any] | None = each.__dict__.get(name)
+        if _is_user_method(found):
+            below_user_method = True
+        elif found is not None and below_user_method:
             return found
     return getattr if name == "__getattribute__" else setattr
+
+
+def _is_user_method(function: Any) -> bool:
+    """True if a function is the user's, with a source of its own."""
+    is_function = isinstance(function, types.FunctionType)
+    return is_function and is_user_code(function) and not is_generated_method(function)
 
 
 def is_user_object(thing: Any) -> bool:

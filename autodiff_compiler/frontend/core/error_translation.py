@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.faults import is_check, place_of
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.span import Span
 
@@ -80,7 +81,7 @@ def usage_of(called: Any, name: str = "") -> str:
     return (name or getattr(called, "__name__", type(called).__name__)) + text
 
 
-def refused_object_dict(low: Any, cls: type) -> CompileError:
+def refused_object_dict(low: Evaluator, cls: type) -> CompileError:
     """Returns the error of a use of a ``__dict__`` other than of its items."""
     refusal: CompileError = low.fail(
         UnsupportedSyntax,
@@ -91,7 +92,7 @@ def refused_object_dict(low: Any, cls: type) -> CompileError:
     return refusal
 
 
-def missing_item(low: Any, container: Any, key: Any, error: Exception) -> CompileError:
+def missing_item(low: Evaluator, container: Any, key: Any, error: Exception) -> CompileError:
     """Returns the error of an item that is not there."""
     if isinstance(error, KeyError):
         keys = ", ".join(map(repr, container))

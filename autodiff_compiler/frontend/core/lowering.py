@@ -56,7 +56,7 @@ from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
 class Lowering:
-    """One function being lowered: its builder, variables and heap.
+    """One function being lowered: its builder, variables and heap. Implements ``Evaluator``.
 
     No handler lives here. What depends on the kind of a node, a callee or an operand goes to the
     functions of ``handlers``; the methods below are how they call each other.
@@ -342,13 +342,14 @@ class Lowering:
 
     @property
     def place(self) -> Span | None:
-        """Where the source being lowered is; None in what only library code does."""
+        """The place of the source being lowered; None in what only library code does."""
         return None if self.builder.span == NOWHERE else self.builder.span
 
     @property
     def source(self) -> Source:
         """The source function that is being lowered now."""
-        return self.frame.source
+        source: Source = self.frame.source
+        return source
 
 
 # ---- operations that are added

@@ -15,6 +15,7 @@ import gast
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
+from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.values import (
     CallableChoice,
     Closure,
@@ -175,7 +176,7 @@ def _set_by(part: Any) -> Iterator[str]:
 
 
 def bind_closure_arguments(
-    low: Any, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Evaluator, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The variables of an inner function by name."""
     spec, defaults = closure.tree.args, list(closure.defaults)

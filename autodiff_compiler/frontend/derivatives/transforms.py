@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, SensitivityError
-from autodiff_compiler.frontend.abstract.aliasing import record_write
+from autodiff_compiler.frontend.abstract.in_place_writes import record_write
 from autodiff_compiler.frontend.abstract.runtime_lists import conform_sensitivity
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases

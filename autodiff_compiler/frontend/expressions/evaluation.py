@@ -9,7 +9,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CompileError, ShapeError, UnknownName
-from autodiff_compiler.frontend.abstract.aliasing import refuse_overwritten
+from autodiff_compiler.frontend.abstract.in_place_writes import refuse_overwritten
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
     Frame,

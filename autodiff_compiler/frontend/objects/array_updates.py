@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import numpy_views
-from autodiff_compiler.frontend.abstract.aliasing import copy_suffix, record_write
+from autodiff_compiler.frontend.abstract.in_place_writes import copy_suffix, record_write
 from autodiff_compiler.frontend.abstract.values import leaves
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.outside_writes import parameter_behind, store_parameter

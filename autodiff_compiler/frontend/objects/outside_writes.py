@@ -19,7 +19,7 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.aliasing import is_reachable, write_cell
+from autodiff_compiler.frontend.abstract.in_place_writes import is_reachable, write_cell
 from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
 from autodiff_compiler.frontend.core.assumptions import MISSING, default_accessor
 from autodiff_compiler.frontend.core.cotangents import custom_rule_operation, has_cotangent

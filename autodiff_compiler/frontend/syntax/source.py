@@ -201,7 +201,8 @@ def _compile_around(text: str, line: int | None, future: int) -> CodeType:
         for statement in module.body
         if line is None or not isinstance(statement, _Definition) or _reaches(statement, line)
     ]
-    return compile(ast.Module(kept, []), "<text>", "exec", future, dont_inherit=True)
+    made: CodeType = compile(ast.Module(kept, []), "<text>", "exec", future, dont_inherit=True)
+    return made
 
 
 def _functions(
