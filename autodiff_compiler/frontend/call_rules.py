@@ -55,10 +55,10 @@ from autodiff_compiler.frontend.derivatives.hooks import TextHandle, register_ho
 from autodiff_compiler.frontend.derivatives.recompute import call_recomputed, is_recomputed
 from autodiff_compiler.frontend.derivatives.transforms import call_transformed, take_functions
 from autodiff_compiler.frontend.expressions.subscripts import subscript
-from autodiff_compiler.frontend.library.builtins import BUILTINS, built_in
-from autodiff_compiler.frontend.library.cell_queries import answer, is_question
-from autodiff_compiler.frontend.library.container_methods import heap_method
-from autodiff_compiler.frontend.library.math_domains import within
+from autodiff_compiler.frontend.library.builtins import BUILTINS, call_builtin
+from autodiff_compiler.frontend.library.cell_queries import answer_query, is_query
+from autodiff_compiler.frontend.library.container_methods import call_container_method
+from autodiff_compiler.frontend.library.math_domains import math_domain_tests
 from autodiff_compiler.frontend.library.warning_filters import SilencedWarnings
 from autodiff_compiler.frontend.numpy_rules.arguments import call_method, call_numpy
 from autodiff_compiler.frontend.numpy_rules.names import NUMPY
@@ -66,10 +66,10 @@ from autodiff_compiler.frontend.numpy_rules.writes import WRITERS, write_by
 from autodiff_compiler.frontend.objects.array_updates import replace_array
 from autodiff_compiler.frontend.objects.attribute_protocol import (
     call_attribute_protocol,
-    is_written,
+    is_user_function,
 )
 from autodiff_compiler.frontend.objects.outside_writes import update_parameter
-from autodiff_compiler.frontend.objects.user_objects import is_users, make_object
+from autodiff_compiler.frontend.objects.user_objects import is_user_class, make_object
 from autodiff_compiler.frontend.statements.item_assignment import update_at
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -139,7 +139,7 @@ def _call_container_method(
     """Calls a method of a list or dict of the heap, or of the ``ctx`` of a custom Function."""
     if callee.ref.kind == CONTEXT:
         return context_method(low, callee, args)
-    return heap_method(low, callee, args, kwargs)
+    return call_container_method(low, callee, args, kwargs)
 
 
 def _call_tensor_method(
@@ -235,7 +235,7 @@ def _is_cell(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> b
 
 
 def _is_cell_query(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return is_question(callee)
+    return is_query(callee)
 
 
 def _is_constexpr(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
@@ -243,7 +243,7 @@ def _is_constexpr(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords)
 
 
 def _is_user_class(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return is_users(callee)
+    return is_user_class(callee)
 
 
 def _is_builtin(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
@@ -328,7 +328,7 @@ def _call_numpy_on_values(low: Lowering, callee: Any, args: Arguments, kwargs: K
     macro = macro_for(low, callee, args, kwargs)
     if low.compilation.numpy and callee in NUMPY:
         return call_numpy(low, callee, macro, args, kwargs)
-    with within(low, callee, args):
+    with math_domain_tests(low, callee, args):
         return low.macro(macro, args, kwargs)
 
 
@@ -359,7 +359,7 @@ def _call_below_cache(low: Lowering, callee: Any, args: Arguments, kwargs: Keywo
 
 def _is_callable_object(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
     method = inspect.getattr_static(type(callee), "__call__", None)
-    known_class = isinstance(callee, type) and not is_written(method)  # such as an enum
+    known_class = isinstance(callee, type) and not is_user_function(method)  # such as an enum
     return isinstance(method, types.FunctionType) and not known_class
 
 
@@ -375,10 +375,10 @@ CALL_RULES: Sequence[CallRule] = (
     CallRule("gradient hook", _is_gradient_hook, _call_gradient_hook),
     CallRule("gradient, tangent or batched function", _is_transformed, call_transformed),
     CallRule("Cell", _is_cell, call_function),
-    CallRule("query of a Cell's parts", _is_cell_query, answer),
+    CallRule("query of a Cell's parts", _is_cell_query, answer_query),
     CallRule("constexpr function", _is_constexpr, call_known),
     CallRule("class of the user's", _is_user_class, make_object),
-    CallRule("Python built-in", _is_builtin, built_in),
+    CallRule("Python built-in", _is_builtin, call_builtin),
     CallRule("grad, jvp, vmap and their like", _takes_functions, take_functions),
     CallRule("ufunc.at", _is_ufunc_at, _call_ufunc_at),
     CallRule("function that stays outside", _stays_outside, call_now),

@@ -1,4 +1,4 @@
-"""Call expressions: the callee and its arguments are evaluated, then it is called."""
+"""Call expressions: evaluates the callee and its arguments, then calls it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.expressions.containers import evaluate_items
 from autodiff_compiler.operators.core.macros import is_macro
 from autodiff_compiler.ops.transforms.recompute import checkpointed
 
-#: What takes no more items of a generator expression than it needs.
+#: Functions that take no more items of a generator expression than they need.
 LAZY = {*ITERATOR_FUNCTIONS, any, all}
 
 
@@ -37,15 +37,14 @@ def evaluate_call(low: Lowering, node: Any) -> Any:
 
 
 def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
-    """The outcome of a call whose callee has been evaluated: that may have effects."""
+    """Calls a callee that has been evaluated, which may have had effects."""
     mark = len(low.compilation.aliases.writes)
-    handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
+    is_source_function = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
     for part in (*node.args, *(keyword.value for keyword in node.keywords)):
-        # A function that is compiled may ask whether an argument is None. Others read what a
-        # generator gives at once.
-        asks = handed_on and not is_macro(callee)
-        _mark(low.may_be_none, part, asks)
-        _mark(low.used_at_once, part, not asks and not (is_hashable(callee) and callee in LAZY))
+        # A compiled function may test an argument for None. Others read a generator at once.
+        may_test = is_source_function and not is_macro(callee)
+        _mark(low.may_be_none, part, may_test)
+        _mark(low.used_at_once, part, not may_test and not (is_hashable(callee) and callee in LAZY))
     args = evaluate_items(low, node.args)
     refuse_overwritten(low, getattr(callee, "value", None), mark)
     mark = len(low.compilation.aliases.writes)
@@ -57,13 +56,13 @@ def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
         else:
             kwargs[keyword.arg] = value
     refuse_overwritten(low, (getattr(callee, "value", None), *args), mark)
-    if handed_on and callee is not checkpointed:  # its loop begins here
+    if is_source_function and callee is not checkpointed:  # its loop begins here
         args = [as_variable(low, arg) for arg in args]
     return low.call(callee, args, kwargs)
 
 
 def _mark(marked: set[Any], node: Any, holds: bool) -> None:
-    """Puts a node into a set, or takes it out of it."""
+    """Puts a node into a set, or removes it from there."""
     if holds:
         marked.add(node)
     else:
@@ -71,7 +70,7 @@ def _mark(marked: set[Any], node: Any, holds: bool) -> None:
 
 
 def _keywords(low: Lowering, value: Any) -> dict[str, Any]:
-    """The arguments that ``**value`` stands for."""
+    """Returns the keyword arguments of ``**value``."""
     contents = low.contents(value) if isinstance(value, (HeapRef, dict)) else value
     if not isinstance(contents, dict) or not all(isinstance(key, str) for key in contents):
         error = TypeError("argument after ** must be a mapping with strings as its keys")
@@ -84,6 +83,7 @@ def _keywords(low: Lowering, value: Any) -> dict[str, Any]:
 
 
 def _super(low: Lowering, node: Any) -> Any:
+    """Returns a ``super()`` without arguments, to be called; None for other calls."""
     if getattr(node.func, "id", "") != "super" or node.args:
         return None
     if "__class__" not in low.frame.function.__code__.co_freevars:

@@ -1,8 +1,9 @@
-"""Calls of what is no text: functions of this package, which run now on values, as macros; NumPy
-and ``math`` on run-time values; and everything else, on what is known, while compiling.
+"""Calls of functions that are not compiled.
 
-What would give something else in every call, or look at more than its arguments, is refused: its
-outcome would stand in the generated source for good. Logging is left to the run: forward does it.
+Functions of this package run while compiling, as macros, and so do those that stand for NumPy and
+``math`` on run-time values. All others run while compiling on known arguments. A function is
+refused if every call gives something else, or if it reads more than its arguments: its outcome
+would become a constant of the generated source. Logging is done at run time, by forward.
 """
 
 from __future__ import annotations
@@ -33,28 +34,27 @@ from autodiff_compiler.frontend.core.python_values import (
 )
 from autodiff_compiler.frontend.expressions.strings import format_string
 from autodiff_compiler.frontend.numpy_rules.names import MATH, NUMPY
-from autodiff_compiler.interface import CONTAINERS
-from autodiff_compiler.interface import frozen as apart
+from autodiff_compiler.interface import CONTAINERS, frozen
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.mindspore_names.suggestions import equivalent
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops.functions import arrays
 
-#: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
+#: Functions of NumPy that fill an array with one number. ``empty`` is taken to give zeros.
 _FILLING = (np.zeros, np.ones, np.empty, np.full)
-#: Methods that change the container they belong to.
-CHANGES = frozenset(
-    ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
-     "sort", "reverse", "add", "discard", "update", "setdefault")
-)  # fmt: skip
+#: Methods that change their container.
+MUTATING_METHODS = frozenset(
+    """append appendleft extend insert remove pop popleft popitem clear sort reverse add discard
+    update setdefault""".split()
+)
 #: Macros that take a list of run-time length.
-LISTED = (arrays.stack, arrays.concat)
-#: Libraries whose functions may give something else every time.
-CHANGEFUL = (
-    "random", "time", "secrets", "uuid", "datetime", "_random", "numpy.random", "os", "posix", "nt",
-    "genericpath", "pathlib", "platform", "tempfile", "subprocess", "threading", "inspect",
-)  # fmt: skip
+TAKING_LONG_LISTS = (arrays.stack, arrays.concat)
+#: Libraries whose functions may give something else in every call.
+IMPURE = tuple(
+    """random time secrets uuid datetime _random numpy.random os posix nt genericpath pathlib
+    platform tempfile subprocess threading inspect""".split()
+)
 _ONCE = (
     "'{name}' would run only once, at compile time, and every call would reuse that result",
     "call it outside of the function, and pass the result as an argument",
@@ -79,12 +79,12 @@ REFUSED: dict[Any, tuple[str, str]] = {
 
 
 def macro(low: Lowering, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Runs a function of this package now; on values it adds operations."""
-    lists_go = getattr(function, "function", function) in LISTED
+    """Runs a function of this package now. It adds operations for run-time values."""
+    lists_go = getattr(function, "function", function) in TAKING_LONG_LISTS
     given = [python_containers(low, arg, lists_go) for arg in args]
     named = {key: python_containers(low, arg, lists_go) for key, arg in kwargs.items()}
     refuse_foreign(low, *given, *named.values())
-    before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
+    before, name = frozen((given, named)), getattr(function, "__name__", type(function).__name__)
     try:
         result = function(*given, **named)
     except CompileError:
@@ -101,8 +101,8 @@ def macro(low: Lowering, function: Any, args: Sequence[Any], kwargs: Mapping[str
 
 
 def macro_for(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The macro for a function of NumPy, or of ``math``, that is called with run-time values;
-    None where there is none."""
+    """Returns the macro for a call of NumPy or ``math`` with run-time values; None where there is
+    none."""
     if not is_hashable(callee) or not (callee in NUMPY or callee in MATH):
         return None
     values = _values_in(low, args, kwargs)
@@ -113,13 +113,13 @@ def macro_for(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[s
 
 
 def _values_in(low: Lowering, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
-    """The run-time values in arguments."""
+    """Returns the run-time values in arguments."""
     given = detach(tuple(low.lifted(arg) for arg in (*args, *kwargs.values())), low.state)
     return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
 
 
 def takes_numbers(low: Lowering, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Decide whether all run-time values in arguments are numbers, and there is one."""
+    """True if the arguments hold run-time values, and all of these are numbers."""
     values = _values_in(low, args, kwargs)
     return bool(values) and all(isinstance(value.type, ScalarType) for value in values)
 
@@ -132,13 +132,14 @@ def call_known(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[
 
 
 def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Calls something that is neither ours nor a text, on known arguments."""
+    """Calls a callee that is neither a macro nor compiled, on known arguments."""
     name = getattr(callee, "__name__", type(callee).__name__)
     if not callable(callee):
         raise low.fail(
-            DTypeError, f"a value of type {low.described(callee)} is not callable",
+            DTypeError,
+            f"a value of type {low.described(callee)} is not callable",
             "call a function, a Cell or an operator",
-        )  # fmt: skip
+        )
     _refuse_outside(low, callee, name)
     if low.compilation.strict and not is_numpy(callee) and not isinstance(callee, type):
         raise low.fail(
@@ -154,31 +155,45 @@ def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[st
             UnsupportedSyntax,
             f"'{name}' is not supported with arguments whose values are known only "
             "when the function runs",
-            _instead_of(callee, name),
+            _cure_for(callee, name),
         )
     if low.compilation.numpy and any(callee is filling for filling in _FILLING):
-        return _filled(low, callee, args, kwargs)
-    if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
-        _refuse_texts(low, name, (*args, *kwargs.values()))
-    for arg in (*args, *kwargs.values()):
+        return _filled_array(low, callee, args, kwargs)
+    return _run_now(low, callee, name, args, kwargs)
+
+
+def _run_now(
+    low: Lowering, callee: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Runs a function while compiling, under the assumption that its arguments stay as they are."""
+    given, of_numpy = (*args, *kwargs.values()), is_numpy(callee)
+    if of_numpy or getattr(callee, "__module__", "") == "itertools":
+        _refuse_functions(low, name, given)
+    for arg in given:
         low.compilation.guard_contents(arg)
     result = low.macro(callee, [_copied(arg) for arg in args], kwargs)
     if isinstance(result, Iterator):
         return iterators.new_iterator(low, result)
-    if is_numpy(callee):
-        given = {key: low.original(arg) for key, arg in kwargs.items()}
-        low.compilation.recipes.remember(
-            callee, [*map(low.original, args)], given, low.original(result)
-        )
-    made = low.original(result) if isinstance(result, Value) and is_numpy(callee) else None
-    if isinstance(made, np.ndarray) and made.flags.writeable:
-        low.compilation.created_arrays[id(made)] = made
-        low.compilation.aliases.register_array(result, made)
+    if of_numpy:
+        _remember_numpy_call(low, callee, args, kwargs, result)
     return result
 
 
-def _refuse_texts(low: Lowering, name: str, given: Sequence[Any]) -> None:
-    """A text that a library calls would run unseen: what it reads would be there for good."""
+def _remember_numpy_call(
+    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+) -> None:
+    """Notes how NumPy made a result, and that the function owns it if it is an array."""
+    made = low.original(result)
+    named = {key: low.original(arg) for key, arg in kwargs.items()}
+    low.compilation.recipes.remember(callee, [*map(low.original, args)], named, made)
+    if isinstance(result, Value) and isinstance(made, np.ndarray) and made.flags.writeable:
+        low.compilation.created_arrays[id(made)] = made
+        low.compilation.aliases.register_array(result, made)
+
+
+def _refuse_functions(low: Lowering, name: str, given: Sequence[Any]) -> None:
+    """Refuses functions among the arguments of a library: it would call them uncompiled, and what
+    they read would be a constant."""
     kinds = (Closure, types.FunctionType, types.MethodType)
     if any(isinstance(each, kinds) for each in given):
         raise low.fail(
@@ -188,8 +203,10 @@ def _refuse_texts(low: Lowering, name: str, given: Sequence[Any]) -> None:
         )
 
 
-def _filled(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """An array of one number all over is made by the generated source itself."""
+def _filled_array(
+    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Returns an array filled with one number, which the generated source makes itself."""
     try:
         made = callee(*map(partial(python_containers, low), args), **kwargs)
     except (TypeError, ValueError) as error:
@@ -203,8 +220,9 @@ def _filled(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str
 
 
 def _refuse_outside(low: Lowering, callee: Any, name: str) -> None:
+    """Refuses functions that must not run while compiling."""
     owner = getattr(callee, "__self__", None)
-    if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+    if type(owner) in (list, dict, set, collections.deque) and name in MUTATING_METHODS:
         if low.compilation.path(owner) is None:
             raise low.fail(
                 UnsupportedSyntax,
@@ -227,13 +245,14 @@ def _refuse_outside(low: Lowering, callee: Any, name: str) -> None:
         cure = "loop over a range, or write 'while True'"
         raise low.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
     found = REFUSED.get(callee) if is_hashable(callee) else None
-    if found is None and _is_changeful(callee):
+    if found is None and _is_impure(callee):
         found = _ONCE
     if found is not None:
-        raise low.fail(UnsupportedSyntax, found[0].format(name=name), found[1])
+        cause, cure = found
+        raise low.fail(UnsupportedSyntax, cause.format(name=name), cure)
 
 
-def _instead_of(callee: Any, name: str) -> str:
+def _cure_for(callee: Any, name: str) -> str:
     if callee in (collections.OrderedDict, collections.defaultdict):
         return "use a plain dict, starting from {}: it keeps its order, and has setdefault"
     if is_hashable(callee) and callee in MATH:
@@ -258,12 +277,12 @@ def is_hashable(thing: Any) -> bool:
 
 
 def _copied(thing: Any) -> Any:
-    """A container from outside as one that nobody else holds."""
-    return apart(thing) if type(thing) in (list, dict, set) else thing
+    """Returns a copy of an outside container."""
+    return frozen(thing) if type(thing) in (list, dict, set) else thing
 
 
 def _unchanged(before: Any, after: Any) -> bool:
-    """Whether a container holds what it held when ``before`` was copied from it."""
+    """True if a container holds the items that it held when ``before`` was copied from it."""
     if isinstance(before, (list, tuple)):
         return len(before) == len(after) and all(map(_unchanged, before, after))
     if isinstance(before, dict):
@@ -275,13 +294,13 @@ def _unchanged(before: Any, after: Any) -> bool:
 
 
 def is_numpy(callee: Any) -> bool:
-    """Whether NumPy brings this function."""
+    """True for a function of NumPy."""
     module = getattr(callee, "__module__", None) or ""
     return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
 
 
-def _is_changeful(callee: Any) -> bool:
-    """Whether a function or method gives something else in every call."""
+def _is_impure(callee: Any) -> bool:
+    """True if a function or method may give something else in every call."""
     owner = getattr(callee, "__self__", None)
     kind = type(callee) if owner is None or isinstance(owner, types.ModuleType) else type(owner)
     home = owner if isinstance(owner, type) else kind
@@ -291,17 +310,18 @@ def _is_changeful(callee: Any) -> bool:
         called.append(owner.__name__)
     return any(
         module == library or module.startswith(f"{library}.")
-        for module in called for library in CHANGEFUL
-    )  # fmt: skip
+        for module in called
+        for library in IMPURE
+    )
 
 
 def stays_outside(callee: Any) -> bool:
-    """Whether a function is never compiled, though it may have a text."""
-    return _logs(callee) or _is_changeful(callee)
+    """True if a function is never compiled, though its source may be known."""
+    return _logs(callee) or _is_impure(callee)
 
 
 def _logs(callee: Any) -> bool:
-    """Whether this writes to a log, or warns: what it does depends on the moment of the call."""
+    """True if a function writes to a log, or warns, which must happen at run time."""
     owner = getattr(callee, "__self__", None)
     logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter))
     return logger or callee is warnings.warn or getattr(callee, "__module__", "") == "logging"

@@ -1,4 +1,4 @@
-"""Texts: a user's function written out where it is called."""
+"""Inlining: a source function is lowered where it is called."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from autodiff_compiler.ops.transforms.transformed import unwrapped
 def inline_callee(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Writes a text out here: its variables are its own, the heap is shared."""
+    """Inlines a callee. Its variables are its own, the heap is shared."""
     low.compilation.register_callee_parts(callee)
-    wrapped = False
+    is_wrapped = False
     if isinstance(callee, Cell):
         kind: Any = type(callee)
         if kind.construct is Cell.construct:
@@ -43,14 +43,14 @@ def inline_callee(
             )
         method = _construct_of(low, callee)
         callee = unwrapped(method)
-        wrapped = callee is not method
+        is_wrapped = callee is not method
     if not isinstance(callee, (types.FunctionType, types.MethodType)):
         return low.call(callee, args, kwargs)
     function = getattr(callee, "__func__", callee)
     owner = getattr(callee, "__self__", None)
     path = low.compilation.path(owner) if owner is not None else None
     if path is not None and not isinstance(owner, types.ModuleType):
-        inside = ".__wrapped__" if wrapped else ""
+        inside = ".__wrapped__" if is_wrapped else ""
         low.compilation.register_path(function, f"{path}.{function.__name__}.__func__{inside}")
     try:
         source = read_source(function)
@@ -62,7 +62,7 @@ def inline_callee(
 
 
 def _construct_of(low: Lowering, cell: Cell) -> Any:
-    """The ``construct`` of a Cell: that of its class, or one of its own."""
+    """Returns the ``construct`` of a Cell, guarded: that of its class, or one of its own."""
     method: Any = cell.construct
     own = getattr(method, "__self__", None) is cell
     if own and is_user_code(method):
@@ -77,8 +77,8 @@ def _construct_of(low: Lowering, cell: Cell) -> Any:
 def _bind(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The callee's variables by name; a wrong call is refused in Python's words."""
-    # Bound with its object: that may be the first of '*args'.
+    """Returns the callee's parameters by name. Refuses a wrong call with Python's message."""
+    # The object is bound, too: a method may take it as the first of '*args'.
     owner = getattr(callee, "__self__", None)
     first = () if owner is None else (owner,)
     signature = inspect.signature(getattr(callee, "__func__", callee), follow_wrapped=False)
@@ -107,11 +107,11 @@ def _bind(
 def _assume_defaults(
     low: Lowering, callee: Any, signature: inspect.Signature, given: set[str]
 ) -> None:
-    """Records the defaults that arguments which were not given take."""
+    """Guards the defaults of parameters without an argument."""
     path = low.compilation.path(getattr(callee, "__func__", callee))
-    having = [p for p in signature.parameters.values() if p.default is not p.empty]
-    positional = [p for p in having if p.kind is not p.KEYWORD_ONLY][::-1]
-    for parameter in having if path is not None else ():
+    with_default = [p for p in signature.parameters.values() if p.default is not p.empty]
+    positional = [p for p in with_default if p.kind is not p.KEYWORD_ONLY][::-1]
+    for parameter in with_default if path is not None else ():
         if parameter.name in given:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY:
@@ -124,13 +124,14 @@ def _assume_defaults(
 def inline_closure_once(
     low: Lowering, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    """Inlines an inner function, without a test for recursion."""
     names = bind_closure_arguments(low, closure, args, kwargs)
     outer = closure.frame
     return inline(low, Frame(outer.source, outer.function, outer, tree=closure.tree), names)
 
 
 def inline(low: Lowering, frame: Frame, names: dict[str, Any]) -> Any:
-    """Lowers a text here and now in a frame of its own."""
+    """Lowers a source function in a frame of its own."""
     caller = call_site(low)
     text = frame.tree or frame.source.tree
     name = getattr(text, "name", "<lambda>")
@@ -144,7 +145,7 @@ def inline(low: Lowering, frame: Frame, names: dict[str, Any]) -> Any:
 
 @contextmanager
 def in_frame(low: Lowering, frame: Frame, names: dict[str, Any]) -> Iterator[None]:
-    """``frame`` is the present one, with these variables, until the end of the block."""
+    """Enters a block in which ``frame`` is the current frame, with these variables."""
     waiting = low.frame
     waiting.names, waiting.depth = low.state.names, low.depth
     low.waiting_frames.append(waiting)
@@ -158,7 +159,7 @@ def in_frame(low: Lowering, frame: Frame, names: dict[str, Any]) -> Iterator[Non
 
 
 def _execute_body(low: Lowering, tree: Any) -> Any:
-    """Lowers a function's body; gives what it returns."""
+    """Lowers a function's body. Returns its result."""
     if isinstance(tree, gast.Lambda):
         return resumable(low, lambda: low.evaluate(tree.body))
     low.started = low.started or low.source.span(tree)

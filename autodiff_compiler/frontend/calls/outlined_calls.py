@@ -57,7 +57,7 @@ def _must_inline(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> boo
         return True
     if _aliases_written_parameter(low, given, made):
         return True
-    # Nobody would read the result of a call with a known outcome.
+    # A known outcome stands in for the result, and a call without a reader would be removed.
     return _is_known(low, made) and bool(Effects().inside(made.function.body) or made.thrown)
 
 

@@ -36,7 +36,7 @@ from autodiff_compiler.frontend.core.parameters import (
     outer_name,
     trainable_parameters,
 )
-from autodiff_compiler.frontend.objects.outside_writes import begin_cells, begin_own_cells
+from autodiff_compiler.frontend.objects.outside_writes import create_cells, rebind_owned_parameters
 from autodiff_compiler.frontend.objects.user_objects import open_objects
 from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
@@ -223,9 +223,9 @@ def _bind_arguments(
             places[slot] = before
     if options.root:
         _note_layouts(low, child, values)
-        begin_cells(child)
+        create_cells(child)
     else:
-        begin_own_cells(child)
+        rebind_owned_parameters(child)
     written: dict[int, tuple[int, Any]] = {}
     for thing in options.keep or () if options.effects else ():
         cell = low.compilation.heap_object_of(low.state.heap, thing)

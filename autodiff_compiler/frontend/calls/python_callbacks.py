@@ -1,4 +1,4 @@
-"""Python functions that the generated function calls: logging, and hooks that do not compile."""
+"""Python callbacks of the generated function: logging, and hooks that do not compile."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ from autodiff_compiler.operators.core.effects import python_hook
 
 
 def call_python(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -> Any:
-    """Calls a Python function at run time, with the values of ``args`` as tensors."""
+    """Calls a Python function at run time, with the values of ``args`` as tensors.
+
+    Returns new values in the structure of ``like``, which holds values of ``args`` only; None
+    without it.
+    """
     values: list[Value] = []
-    shown = tuple(_shown(arg, values, low.state.heap) for arg in args)
-    kept: list[Value] = []
-    wanted = None if like is None else _shown(like, kept, low.state.heap)
-    places = tuple(values.index(value) for value in kept)
+    given = tuple(_with_slots(arg, values, low.state.heap) for arg in args)
+    replaced: list[Value] = []
+    pattern = None if like is None else _with_slots(like, replaced, low.state.heap)
+    places = tuple(values.index(value) for value in replaced)
     name = getattr(hook, "__name__", type(hook).__name__)
     name = name if name.isidentifier() else "hook"
-    call = _PythonCall(hook, shown, wanted, places, low.compilation.numpy)
+    call = _PythonCall(hook, given, pattern, places, low.compilation.numpy)
     function = low.lift(PythonFunction(name, call), name)
-    attrs = {"gives": tuple(type_of(value) for value in kept)}
+    attrs = {"gives": tuple(type_of(value) for value in replaced)}
     made = low.builder.make(python_hook, (function, *values), attrs)
-    if not kept:
+    if not replaced:
         return None
     found = iter(made if isinstance(made, tuple) else (made,))
     return rebuild(like, (next(found) if isinstance(x, Value) else x for x in leaves(like)))
@@ -37,17 +41,17 @@ def call_python(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None)
 
 @dataclass(frozen=True)
 class _Slot:
-    """Where an array goes, in what a Python function is shown."""
+    """The place of a run-time value in the arguments of a Python function."""
 
     place: int
 
 
 @dataclass(frozen=True, eq=False)
 class _PythonCall:
-    """A Python hook as generated code calls it: with arrays, for arrays.
+    """A Python hook as generated code calls it, which takes and returns arrays.
 
-    ``args`` is what it is shown, ``like`` what it may replace, with slots for arrays; ``places``
-    are those of ``args`` that the slots of ``like`` stand for.
+    ``args`` are its arguments, and ``like`` the value that it may replace, with slots for arrays.
+    ``places`` has the slot of ``args`` for each slot of ``like``.
     """
 
     hook: Any
@@ -57,10 +61,10 @@ class _PythonCall:
     numpy: bool
 
     def __call__(self, *arrays: Any) -> Any:
-        # What a hook keeps, or passes on, is nobody else's memory.
+        # Copies, since the hook may keep its arguments or change them.
         own = [np.array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in arrays]
         given = own if self.numpy else wrap(own)
-        found = self.hook(*(_filled(arg, given) for arg in self.args))
+        found = self.hook(*(_fill_slots(arg, given) for arg in self.args))
         old = [np.array(own[place]) for place in self.places]
         if self.like is None:
             if found is not None:
@@ -79,7 +83,7 @@ class _PythonCall:
         return f"'{getattr(self.hook, '__qualname__', type(self.hook).__name__)}'"
 
     def _parts(self, found: Any, like: Any, old: Sequence[Any]) -> Iterator[Any]:
-        """The arrays of a new cotangent, each with the dtype and shape of the old one."""
+        """Yields the arrays of a new cotangent, each with the dtype and shape of the old one."""
         if isinstance(like, _Slot):
             before = old[like.place]
             if found is None:
@@ -95,33 +99,35 @@ class _PythonCall:
         elif isinstance(like, (tuple, list, dict)):
             keys = list(like) if isinstance(like, dict) else range(len(like))
             if not isinstance(found, type(like)) or len(found) != len(like):
-                raise TypeError(f"the hook {self._name} returned no {type(like).__name__} "
-                                f"of {len(like)} gradients")  # fmt: skip
+                raise TypeError(
+                    f"the hook {self._name} returned no {type(like).__name__} "
+                    f"of {len(like)} gradients"
+                )
             for key in keys:
                 yield from self._parts(found[key], like[key], old)
 
 
-def _shown(value: Any, values: list[Value], heap: Mapping[HeapRef, Any]) -> Any:
-    """``value`` with slots for run-time values, which are appended to ``values``."""
+def _with_slots(value: Any, values: list[Value], heap: Mapping[HeapRef, Any]) -> Any:
+    """Returns ``value`` with slots for run-time values, which are appended to ``values``."""
     if isinstance(value, Value):
         values.append(value)
         return _Slot(len(values) - 1)
     if isinstance(value, HeapRef):
-        inner = _shown(heap[value], values, heap)
+        inner = _with_slots(heap[value], values, heap)
         return list(inner) if value.kind == "list" else inner
     if type(value) is tuple:
-        return tuple([_shown(item, values, heap) for item in value])
+        return tuple([_with_slots(item, values, heap) for item in value])
     if isinstance(value, dict):
-        return {key: _shown(item, values, heap) for key, item in value.items()}
+        return {key: _with_slots(item, values, heap) for key, item in value.items()}
     return value
 
 
-def _filled(shown: Any, arrays: Sequence[Any]) -> Any:
-    """What a Python function is shown, with the arrays in their slots."""
-    if isinstance(shown, _Slot):
-        return arrays[shown.place]
-    if type(shown) in (tuple, list):
-        return type(shown)([_filled(item, arrays) for item in shown])
-    if type(shown) is dict:
-        return {key: _filled(item, arrays) for key, item in shown.items()}
-    return shown
+def _fill_slots(pattern: Any, arrays: Sequence[Any]) -> Any:
+    """Returns an argument with the arrays in its slots."""
+    if isinstance(pattern, _Slot):
+        return arrays[pattern.place]
+    if type(pattern) in (tuple, list):
+        return type(pattern)([_fill_slots(item, arrays) for item in pattern])
+    if type(pattern) is dict:
+        return {key: _fill_slots(item, arrays) for key, item in pattern.items()}
+    return pattern

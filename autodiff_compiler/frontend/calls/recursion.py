@@ -1,10 +1,11 @@
-"""Texts that call themselves.
+"""Recursion.
 
-A recursion whose end is known while compiling is written out, call in call. One whose end only a
-run knows becomes two loops (``in_loops``). The first goes down: it keeps what each call was given,
-until one returns without calling itself. The second comes up, and gives each call what the next one
-returned. So the text is lowered twice: first the call of itself leaves it, as an exception would
-(``stepping``), then it is answered. What stands before that call is computed in both loops.
+A recursion whose end is known while compiling is inlined, call in call. Another one becomes two
+loops (``in_loops``). The first descends: it saves the arguments of each call until one returns
+without a recursive call. The second returns: it gives each call the result of the next one.
+The source function is therefore lowered twice. In the first loop the recursive call leaves it, as
+an exception would (``core/unwinding``). In the second loop the recursive call has a result. The
+code before that call is computed in both loops.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 
 
 def in_loops(go_down: Callable[..., Any], come_up: Callable[..., Any], given: Any) -> Any:
-    """A recursion as two loops; compiled as a user's text is.
+    """Computes a recursion in two loops. It is compiled, as a user's function is.
 
     >>> down = lambda n: (n > 0, n - 1, 1)
     >>> in_loops(down, lambda n, rest: n * rest, 5)
@@ -60,12 +61,12 @@ def in_loops(go_down: Callable[..., Any], come_up: Callable[..., Any], given: An
 
 
 class Descend(Exception):
-    """What the call of itself throws on the way down."""
+    """The exception by which a recursive call leaves the descent."""
 
 
 @dataclass(eq=False)
 class Call:
-    """A call being lowered: whose, what it was given, and how many branches were open."""
+    """A call being lowered: its callee, its arguments, and the number of open branches."""
 
     key: Any
     given: Any
@@ -73,7 +74,7 @@ class Call:
 
 
 class RecursionFound(Exception):
-    """A text was called again with what it was given before (``call``), as far as is known."""
+    """A function was called again with the known arguments of an earlier ``call``."""
 
     def __init__(self, call: Call, given: Any):
         super().__init__("a recursion")
@@ -82,23 +83,26 @@ class RecursionFound(Exception):
 
 @dataclass(eq=False)
 class Recursion:
-    """A text whose calls of itself are met: ``run`` lowers it once. ``varying`` are the leaves of
-    its arguments, by number, that differ from call to call."""
+    """A recursive function. ``run`` lowers it once. ``varying`` has the positions of the leaves of
+    its arguments that differ from call to call."""
 
     key: Any
     given: Any
     varying: tuple[int, ...]
     run: Callable[[Any], Any]
-    #: The handler that leaves the text, or the cell that tells that it was answered, and how.
+    #: In the descent, the handler of the recursive call. In the return, the flag that it was made,
+    #: and its result.
     handler: ActiveHandler | None = None
     used: HeapRef | None = None
     answer: Any = None
 
     def parts(self, given: Any) -> tuple[Any, ...]:
+        """Returns the varying leaves of arguments."""
         found = list(leaves(given))
         return tuple(found[place] for place in self.varying)
 
-    def whole(self, parts: Sequence[Any]) -> Any:
+    def arguments(self, parts: Sequence[Any]) -> Any:
+        """Returns the arguments with these varying leaves."""
         found = list(leaves(self.given))
         for place, part in zip(self.varying, parts, strict=True):
             found[place] = part
@@ -107,53 +111,62 @@ class Recursion:
 
 @dataclass(eq=False)
 class RecursionStep:
-    """``go_down`` or ``come_up``."""
+    """The parameter ``go_down`` or ``come_up`` of ``in_loops``."""
 
     take: Callable[..., Any]
 
 
 def call_function(
-    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], again: bool = False
+    low: Lowering,
+    callee: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    recompute: bool = False,
 ) -> Any:
+    """Calls a source function or a Cell, which may be recursive."""
     key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
 
     def run(given: Any) -> Any:
         return low.enter(callee, *given)
 
     def first() -> Any:
-        if low.recursions:  # of which each call must be seen here
+        if low.recursions:  # their recursive calls must be lowered here
             return run((args, kwargs))
-        return call_outlined(low, callee, args, kwargs, again)
+        return call_outlined(low, callee, args, kwargs, recompute)
 
-    return _entered(low, key, (tuple(args), dict(kwargs)), run, first)
+    return _call_or_loop(low, key, (tuple(args), dict(kwargs)), run, first)
 
 
 def inline_closure(
     low: Lowering, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    """Inlines an inner function, which may be recursive."""
+
     def run(given: Any) -> Any:
         return inline_closure_once(low, closure, *given)
 
     given = tuple(args), dict(kwargs)
     key = id(closure.tree), id(closure.frame)
-    return _entered(low, key, given, run, lambda: run(given))
+    return _call_or_loop(low, key, given, run, lambda: run(given))
 
 
-def _entered(
+def _call_or_loop(
     low: Lowering, key: Any, given: Any, run: Callable[[Any], Any], first: Callable[[], Any]
 ) -> Any:
-    """The outcome of a call, in loops if it calls itself without an end that is known."""
+    """Returns the outcome of a call, as two loops for a recursion whose end is not known."""
     met = next((each for each in low.recursions if each.key == key), None)
     if met is not None:
-        return _meet(low, met, given)
+        return _call_itself(low, met, given)
     around = [call for call in low.compilation.calls if call.key == key]
-    call = Call(key, given, _branches(low))
+    call = Call(key, given, _open_branches(low))
     for earlier in around:
         if _repeats(earlier, call, len(around) >= costs().recursive_calls):
             raise RecursionFound(earlier, given)
-    base, told, writes = (
-        low.state.fork(), len(low.compilation.problems), len(low.compilation.aliases.writes)
-    )  # fmt: skip
+    base, problems, writes = (
+        low.state.fork(),
+        len(low.compilation.problems),
+        len(low.compilation.aliases.writes),
+    )
     low.compilation.calls.append(call)
     try:
         with low.builder.block() as ops:
@@ -167,14 +180,14 @@ def _entered(
         return outcome
     finally:
         low.compilation.calls.pop()
-    del low.compilation.problems[told:], low.compilation.aliases.writes[writes:]
+    del low.compilation.problems[problems:], low.compilation.aliases.writes[writes:]
     low.state = base
-    return _in_loops(low, Recursion(key, given, _varying(given, repeated), run))
+    return _in_loops(low, Recursion(key, given, _varying_leaves(given, repeated), run))
 
 
-def _branches(low: Lowering) -> int:
-    """How many branches and loops are open, here and around this function."""
-    return low.depth + (_branches(low.parent) if low.parent else 0)
+def _open_branches(low: Lowering) -> int:
+    """Returns the number of open branches and loops, here and around this function."""
+    return low.depth + (_open_branches(low.parent) if low.parent else 0)
 
 
 def _in_loops(low: Lowering, recursion: Recursion) -> Any:
@@ -187,10 +200,10 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
         )
 
     def go_down(parts: Any) -> Any:
-        return _gone_down(low, recursion, parts)
+        return _lower_descent(low, recursion, parts)
 
     def come_up(parts: Any, value: Any) -> Any:
-        return _come_up(low, recursion, parts, value)
+        return _lower_return(low, recursion, parts, value)
 
     given = recursion.parts(recursion.given)
     names = {
@@ -200,42 +213,43 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
     }
     text = read_source(in_loops)
     here = RelocatedSource(text.tree, text.file, text.first_line, text.lines, low.builder.span)
-    told = len(low.compilation.problems)
+    problems = len(low.compilation.problems)
     try:
         return inline(low, Frame(here, in_loops, tree=desugared(text)), names)
     finally:
-        if len(low.compilation.problems) > told:
-            del low.compilation.problems[told + 1 :]  # the others come of the first
+        if len(low.compilation.problems) > problems:
+            del low.compilation.problems[problems + 1 :]  # the others follow from the first
             raise UsesPoison
 
 
-def _gone_down(low: Lowering, recursion: Recursion, parts: Any) -> Any:
-    """Whether the text calls itself, with what, and what it returns where it does not."""
+def _lower_descent(low: Lowering, recursion: Recursion, parts: Any) -> Any:
+    """Lowers the function for the descent. Returns whether it calls itself, the arguments of that
+    call, and its result otherwise."""
     flag, thrown = low.allocate("flag", False), low.allocate("call", MISSING)
     handler = ActiveHandler(ExceptClause(None, watched=False), (Descend,), flag, thrown)
     with handling(low, (handler, *low.catching)), _recursing(low, recursion, handler=handler):
-        value = recursion.run(recursion.whole(parts))
-    again = low.state.heap[flag]
-    if again is True:
+        value = recursion.run(recursion.arguments(parts))
+    is_called = low.state.heap[flag]
+    if is_called is True:
         raise low.fail(
             UnsupportedSyntax,
             "this recursion never ends",
             "return before the recursive call in some case: if n == 0: return x",
         )
-    following = parts if again is False else low.certainly(low.state.heap[thrown], True)
-    return again, following, value
+    following = parts if is_called is False else low.certainly(low.state.heap[thrown], True)
+    return is_called, following, value
 
 
-def _come_up(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> Any:
-    """What the text returns where the call of itself returned ``answer``."""
+def _lower_return(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> Any:
+    """Lowers the function for the return: its recursive call has the result ``answer``."""
     used = low.allocate("flag", False)
     flags = {cell for each in low.catching for cell in (each.flag, each.thrown)} | {used}
     around = {cell: held for cell, held in low.state.heap.items() if cell not in flags}
     with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
-        value = recursion.run(recursion.whole(parts))
+        value = recursion.run(recursion.arguments(parts))
     low.builder.ops.extend(ops)
-    written = not all(is_same(low.state.heap.get(cell), held) for cell, held in around.items())
-    if written or any(map(Effects(again=True).has, ops)):
+    has_written = not all(is_same(low.state.heap.get(cell), held) for cell, held in around.items())
+    if has_written or any(map(Effects(again=True).has, ops)):
         raise low.fail(
             UnsupportedSyntax,
             "this recursive function prints, draws random numbers or changes "
@@ -248,7 +262,7 @@ def _come_up(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> An
 
 @contextmanager
 def _recursing(low: Lowering, recursion: Recursion, **how: Any) -> Iterator[None]:
-    """Inside, calls of itself are met as ``how`` says."""
+    """Enters a block in which recursive calls are treated as the fields ``how`` say."""
     before = low.recursions
     met = Recursion(recursion.key, recursion.given, recursion.varying, recursion.run, **how)
     low.recursions = (met, *before)
@@ -258,30 +272,30 @@ def _recursing(low: Lowering, recursion: Recursion, **how: Any) -> Iterator[None
         low.recursions = before
 
 
-def _meet(low: Lowering, met: Recursion, given: Any) -> Any:
-    """A text calls itself."""
+def _call_itself(low: Lowering, met: Recursion, given: Any) -> Any:
+    """Returns the result of a recursive call, or leaves the descent by it."""
     heap = low.state.heap
     if met.handler is not None:
         fixed = set(range(len(list(leaves(given))))) - set(met.varying)
         pairs = list(zip(leaves(met.given), leaves(given)))
-        if not has_same_structure(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
+        if not has_same_structure(met.given, given) or any(not _is_same(*pairs[k]) for k in fixed):
             raise low.fail(
                 UnsupportedSyntax,
                 "the arguments of this recursive call have other types than those of "
                 "the call around it",
                 "pass arguments of the same types in every recursive call",
             )
-        _only_once(low, has_thrown(low) is False)
+        _refuse_second_call(low, has_thrown(low) is False)
         heap[met.handler.thrown] = met.parts(given)
         heap[met.handler.flag] = True
         return None
     assert met.used is not None
-    _only_once(low, heap[met.used] is False)
+    _refuse_second_call(low, heap[met.used] is False)
     heap[met.used] = True
     return met.answer
 
 
-def _only_once(low: Lowering, first: bool) -> None:
+def _refuse_second_call(low: Lowering, first: bool) -> None:
     if not first:
         raise low.fail(
             UnsupportedSyntax,
@@ -292,21 +306,21 @@ def _only_once(low: Lowering, first: bool) -> None:
 
 
 def _repeats(call: Call, now: Call, deep: bool) -> bool:
-    """Decides whether two calls do the same, as far as is known while compiling."""
+    """True if two calls do the same, as far as is known while compiling."""
     if not has_same_structure(call.given, now.given):
         return False
-    alike = True
+    is_same = True
     for one, other in zip(leaves(call.given), leaves(now.given)):
         known = not isinstance(one, Value) and not isinstance(other, Value)
-        alike &= one == other if known else deep or type_of(one) == type_of(other)
-    return alike or deep and now.depth > call.depth
+        is_same &= one == other if known else deep or type_of(one) == type_of(other)
+    return is_same or deep and now.depth > call.depth
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return one is other or not isinstance(one, Value) and bool(one == other)
 
 
-def _varying(given: Any, repeated: Any) -> tuple[int, ...]:
-    """The leaves that are not one and the same in two calls."""
+def _varying_leaves(given: Any, repeated: Any) -> tuple[int, ...]:
+    """Returns the positions of the leaves that differ between two calls."""
     pairs = zip(leaves(given), leaves(repeated))
-    return tuple(place for place, pair in enumerate(pairs) if not _alike(*pair))
+    return tuple(place for place, pair in enumerate(pairs) if not _is_same(*pair))

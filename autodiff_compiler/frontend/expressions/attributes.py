@@ -44,21 +44,21 @@ from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 
 
 def _number_of_item(x: Value) -> Any:
-    """The only element as a Python number."""
+    """Returns the only element as a Python number."""
     dtype = x.dtype_name or "float64"
     kind = "float" if "float" in dtype else "bool" if dtype == "bool" else "int"
     return scalar_conversion.to_number(x, kind=kind)
 
 
-#: Methods that leave the world of tensors: as in MindSpore, no gradient goes through them.
+#: Methods whose results are no tensors: as in MindSpore, no gradient goes through them.
 BARRIERS: dict[str, Callable[..., Any]] = {
     "asnumpy": arithmetic.stop_gradient,
     "numpy": arithmetic.stop_gradient,
     "item": _number_of_item,
 }
-#: What to write for methods that leave the world of arrays.
+#: The cures for methods whose results are no arrays.
 INSTEAD = {"tolist": "index it or loop over it: x[0], or 'for row in x'"}
-#: What a Parameter has beside its numbers.
+#: Attributes of a Parameter beside those of its value.
 OF_PARAMETERS = ("name", "requires_grad")
 
 
@@ -67,6 +67,7 @@ def evaluate_attribute(low: Lowering, node: Any) -> Any:
 
 
 def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
+    """Returns an attribute of a run-time value."""
     if name == "shape":
         return low.shape(owner)
     if isinstance(owner.type, TupleType):
@@ -96,7 +97,7 @@ def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
 
 
 def _array_attribute(low: Lowering, owner: Value, name: str) -> Any:
-    """An attribute of an array in plain NumPy code."""
+    """Returns an attribute of an array in plain NumPy code."""
     if name in ARRAY_PROPERTIES:
         kind = row_of(low, ATTRIBUTES, name, f"the attribute '{name}' of an array")
         call = NumpyCall(kind, name, [owner], of_array=True)
@@ -105,15 +106,16 @@ def _array_attribute(low: Lowering, owner: Value, name: str) -> Any:
         return TensorMethod(owner, ARRAY_METHODS[name], name)
     if name in WRITING_METHODS:
         return TensorMethod(owner, WRITING_METHODS[name], name)
-    exists = hasattr(np.ndarray, name)
+    cause = f"an ndarray has no attribute '{name}'"
+    if hasattr(np.ndarray, name):
+        cause = f"the ndarray attribute '{name}' is not supported in compiled code"
     raise low.fail(
         UnknownAttribute,
-        f"the ndarray attribute '{name}' is not supported in compiled code"
-        if exists else f"an ndarray has no attribute '{name}'",
+        cause,
         INSTEAD.get(name)
         or suggestion(name, [*ARRAY_METHODS, *WRITING_METHODS, *ARRAY_PROPERTIES, "shape"])
         or "use a NumPy function that returns a new array",
-    )  # fmt: skip
+    )
 
 
 def evaluate_lambda(low: Lowering, node: Any) -> Any:
@@ -121,14 +123,14 @@ def evaluate_lambda(low: Lowering, node: Any) -> Any:
 
 
 def make_closure(low: Lowering, tree: Any, args: Any, name: str) -> Closure:
-    """An inner function: it sees the variables around it as they are when it is called."""
+    """Returns an inner function. It sees the variables around it as they are when it is called."""
     nodes = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
     defaults = tuple(low.evaluate(node) for node in nodes)
     return Closure(tree, low.frame, defaults, name)
 
 
 def printable(low: Lowering, value: Any) -> Any:
-    """A compile-time value without run-time parts as the Python object that it stands for."""
+    """Returns a value without run-time parts as the Python object that it stands for."""
     if isinstance(value, HeapRef):
         method = low.special(value, "__str__") or low.special(value, "__repr__")
         if method is not None:
@@ -144,16 +146,17 @@ def printable(low: Lowering, value: Any) -> Any:
 
 
 def read_attribute(low: Lowering, owner: Any, name: str) -> Any:
-    """``owner.name``."""
+    """Returns ``owner.name``."""
     if isinstance(owner, SuperProxy) or isinstance(owner, HeapRef) and owner.kind == "object":
         return get_attribute(low, owner, name)
     if isinstance(owner, HeapRef):
         kind = {"list": list, "dict": dict}.get(owner.kind, object)
         if not hasattr(kind, name):
             raise low.fail(
-                UnknownAttribute, f"a {owner.kind} has no attribute '{name}'",
+                UnknownAttribute,
+                f"a {owner.kind} has no attribute '{name}'",
                 suggestion(name, dir(kind)) or f"use a method that every {owner.kind} has",
-            )  # fmt: skip
+            )
         return ContainerMethod(owner, name)
     if isinstance(owner, Value):
         return _value_attribute(low, owner, name)

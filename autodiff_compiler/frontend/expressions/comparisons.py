@@ -1,4 +1,5 @@
-"""Comparisons: what is known is compared now, containers item by item, values at run time."""
+"""Comparisons: known values are compared while compiling, containers item by item, and run-time
+values when the function runs."""
 
 from __future__ import annotations
 
@@ -28,26 +29,38 @@ from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated_meth
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import slot_of
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
-from autodiff_compiler.frontend.expressions.arithmetic import as_set, call_operator_method, class_of
+from autodiff_compiler.frontend.expressions.arithmetic import (
+    as_set,
+    call_operator_method,
+    object_class,
+)
 from autodiff_compiler.frontend.numpy_rules.writes import beside_arrays
 from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators.elementwise import comparisons
 
-#: The method of the right side that is asked where the left one has no answer.
+#: The method of the right side that is called where the left side has no answer.
 REFLECTED = {
-    "Lt": "__gt__", "LtE": "__ge__", "Gt": "__lt__", "GtE": "__le__",
-    "Eq": "__eq__", "NotEq": "__ne__",
-}  # fmt: skip
+    "Lt": "__gt__",
+    "LtE": "__ge__",
+    "Gt": "__lt__",
+    "GtE": "__le__",
+    "Eq": "__eq__",
+    "NotEq": "__ne__",
+}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
-    "Eq": comparisons.equal, "NotEq": comparisons.not_equal,
-}  # fmt: skip
-#: ``any[...]``, the type of arguments of which nothing is told.
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Eq": comparisons.equal,
+    "NotEq": comparisons.not_equal,
+}
+#: ``any[...]``, the type of arguments without a declared type.
 UNTYPED = ArrayType()
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
-#: What ``in`` cannot look through.
+#: Types that ``in`` cannot search.
 NO_CONTAINERS = (int, float, complex, type(None), type(...), type(NotImplemented))
 
 
@@ -61,8 +74,8 @@ def evaluate_compare(low: Lowering, node: Any) -> Any:
 
 
 def _compare_chain(low: Lowering, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:
-    """``left < one < other``; what comes after a comparison that fails is not evaluated, if
-    anything could tell."""
+    """Returns the outcome of ``left < one < other``. Operands after a comparison that fails are not
+    evaluated, unless evaluating them has no effect."""
     right = low.evaluate(nodes[0])
     found = compare(low, type(signs[0]).__name__, left, right)
     if len(nodes) == 1:
@@ -82,75 +95,99 @@ def _compare_chain(low: Lowering, left: Any, signs: Sequence[Any], nodes: Sequen
     return low.choose(truth, rest, lambda: found)
 
 
-def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:  # noqa: C901
-    """One comparison; identity, membership and equality of known things are known."""
-    dynamic = isinstance(left, Value) or isinstance(right, Value)
-    if sign in ("Is", "IsNot") and isinstance(left, MaybeNone):
-        if right is not None:
-            left = left.value
-        else:
-            found = optional.is_none(left)
-            return found if sign == "Is" else comparisons.logical_not(found)
+def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:
+    """Returns the outcome of one comparison: a bool where it is known, else a run-time value."""
     if sign in ("Is", "IsNot"):
-        found = _identical(low, left, right)
+        found = _is(low, left, right)
         return found if sign == "Is" else _not(found)
-    if sign in COMPARE:
-        refuse_foreign(low, left, right, installed=True)
-        found = _compare_objects(low, sign, left, right)
-        if found is not NotImplemented:
-            return found
-    low.compilation.guard_contents(left)
     if sign in ("In", "NotIn"):
-        method = low.special(right, "__contains__")
-        there = outside_items.has(low, right, left) if method is None else None
-        if there is not None:
-            return there if sign == "In" else not there
-        found = (
-            _is_among(low, left, _container_to_search(low, right)) if method is None
-            else low.truth(low.call(method, (left,), {}))
-        )  # fmt: skip
+        found = _contains(low, left, right)
         return found if sign == "In" else _not(found)
-    if any(isinstance(s, DictView) and s.kind != "values" for s in (left, right)) and all(
-        isinstance(side, (DictView, set, frozenset)) for side in (left, right)
-    ):
-        left, right = as_set(low, left), as_set(low, right)
+    return _compare_values(low, sign, left, right)
+
+
+def _is(low: Lowering, left: Any, right: Any) -> Any:
+    """Returns ``left is right``."""
+    if isinstance(left, MaybeNone):
+        if right is None:
+            return optional.is_none(left)
+        left = left.value
+    return _identical(low, left, right)
+
+
+def _contains(low: Lowering, left: Any, right: Any) -> Any:
+    """Returns ``left in right``."""
+    low.compilation.guard_contents(left)
+    method = low.special(right, "__contains__")
+    if method is not None:
+        return low.truth(low.call(method, (left,), {}))
+    found = outside_items.has_item(low, right, left)
+    if found is not None:
+        return found
+    return _is_among(low, left, _container_to_search(low, right))
+
+
+def _compare_values(low: Lowering, sign: str, left: Any, right: Any) -> Any:
+    """Returns ``left sign right`` for the signs of equality and order."""
+    is_dynamic = isinstance(left, Value) or isinstance(right, Value)
+    refuse_foreign(low, left, right, installed=True)
+    found = _compare_objects(low, sign, left, right)
+    if found is not NotImplemented:
+        return found
+    low.compilation.guard_contents(left)
+    left, right = _views_as_sets(low, left, right)
     low.compilation.guard_contents(right)
     if low.compilation.numpy:
         left, right = beside_arrays(low, sign, left, right)
-    if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
-        return _compare_sequences(low, sign, low.contents(left), low.contents(right))
-    if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
-        equal = equal_values(low, left, right)
-        return equal if sign == "Eq" else _not(equal)
-    if sign in ("Eq", "NotEq") and dynamic:
-        other = right if isinstance(left, Value) else left
-        if is_text(left) and is_text(right):
-            raise low.fail(
-                DTypeError,
-                "both strings of this comparison are known only when the function runs",
-                "compare the numbers that the strings are made from",
-            )
-        typed = left if isinstance(left, Value) else right
-        if is_text(other) and typed.type == UNTYPED:  # False would be a guess
-            raise low.fail(
-                DTypeError,
-                "this value is compared with a string, and the signature gives it no "
-                "type: it may be a string",
-                "give a string argument its value with functools.partial(f, "
-                "name='...'), and other arguments a type such as f32[2,3]",
-            )
-        if not isinstance(other, (Value, np.generic, *NUMBERS)):
+    kinds = _kind(left), _kind(right)
+    if sign in ("Eq", "NotEq"):
+        if all(kinds):
+            equal = equal_values(low, left, right)
+            return equal if sign == "Eq" else _not(equal)
+        if is_dynamic and not _may_be_equal(low, left, right):
             return sign == "NotEq"
+    elif kinds in (("list", "list"), ("tuple", "tuple")):
+        return _compare_sequences(low, sign, low.contents(left), low.contents(right))
     try:
-        return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
+        return (COMPARE if is_dynamic else STATIC_COMPARE)[sign](left, right)
     except CompileError:
         raise
     except Exception as error:
         raise low.translate(error, "this comparison fails") from None
 
 
+def _views_as_sets(low: Lowering, left: Any, right: Any) -> tuple[Any, Any]:
+    """Returns two operands as sets if they are sets or views of a dict's keys or items."""
+    sides = (left, right)
+    has_view = any(isinstance(side, DictView) and side.kind != "values" for side in sides)
+    if has_view and all(isinstance(side, (DictView, set, frozenset)) for side in sides):
+        return as_set(low, left), as_set(low, right)
+    return sides
+
+
+def _may_be_equal(low: Lowering, left: Any, right: Any) -> bool:
+    """True if a run-time value and another value may be equal by their types. Refuses strings of
+    which only the run knows enough."""
+    value, other = (left, right) if isinstance(left, Value) else (right, left)
+    if is_text(left) and is_text(right):
+        raise low.fail(
+            DTypeError,
+            "both strings of this comparison are known only when the function runs",
+            "compare the numbers that the strings are made from",
+        )
+    if is_text(other) and value.type == UNTYPED:  # False would be a guess
+        raise low.fail(
+            DTypeError,
+            "this value is compared with a string, and the signature gives it no "
+            "type: it may be a string",
+            "give a string argument its value with functools.partial(f, "
+            "name='...'), and other arguments a type such as f32[2,3]",
+        )
+    return isinstance(other, (Value, np.generic, *NUMBERS))
+
+
 def _identical(low: Lowering, left: Any, right: Any) -> Any:
-    """``left is right``, of what cannot be None."""
+    """Returns ``left is right`` for a left side that is no ``MaybeNone``."""
     if is_same(left, right):
         return True
     kinds = [isinstance(side, Value) for side in (left, right)]
@@ -188,10 +225,10 @@ def _identical(low: Lowering, left: Any, right: Any) -> Any:
 def _compare_sequences(
     low: Lowering, sign: str, left: Sequence[Any], right: Sequence[Any], at: int = 0
 ) -> Any:
-    """``left < right`` of two lists or tuples: the first items that differ decide."""
+    """Returns ``left < right`` for two lists or tuples: the first items that differ decide."""
     if at in (len(left), len(right)):
         return STATIC_COMPARE[sign](len(left), len(right))
-    alike = equal_values(low, left[at], right[at])
+    equal = equal_values(low, left[at], right[at])
 
     def decide() -> Any:
         return compare(low, sign, left[at], right[at])
@@ -199,13 +236,13 @@ def _compare_sequences(
     def go_on() -> Any:
         return _compare_sequences(low, sign, left, right, at + 1)
 
-    if isinstance(alike, Value):
-        return low.choose(alike, go_on, decide)
-    return go_on() if alike else decide()
+    if isinstance(equal, Value):
+        return low.choose(equal, go_on, decide)
+    return go_on() if equal else decide()
 
 
 def _container_to_search(low: Lowering, items: Any) -> Any:
-    """What ``in`` looks through."""
+    """Returns the items that ``in`` searches."""
     if isinstance(items, ObjectDict):
         return tuple(name for name in low.state.heap[items.ref] if name != "__class__")
     if isinstance(items, dict):
@@ -217,13 +254,14 @@ def _container_to_search(low: Lowering, items: Any) -> Any:
             f"the right side of 'in' must be a container, and this is a {type(items).__name__}",
             "use a list, tuple, dict, set or string on the right of 'in'",
         ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
-    listed = isinstance(items, HeapRef) and items.kind in ("list", "dict")
-    taken = isinstance(items, (HeapRef, Value, LazyIterable, RuntimeRange)) and not listed
-    return low.sequence(items) if taken else low.contents(items)
+    is_container = isinstance(items, HeapRef) and items.kind in ("list", "dict")
+    if isinstance(items, (HeapRef, Value, LazyIterable, RuntimeRange)) and not is_container:
+        return low.sequence(items)
+    return low.contents(items)
 
 
 def _is_among(low: Lowering, left: Any, items: Any) -> Any:
-    """Whether ``left`` is one of the items, or equal to one."""
+    """Returns whether ``left`` is one of the items, or equal to one."""
     keys = list(items) if isinstance(items, (tuple, dict)) else items
     if all(isinstance(key, PLAIN) for key in (left, *keys)):
         return left in keys
@@ -238,13 +276,13 @@ def _is_among(low: Lowering, left: Any, items: Any) -> Any:
 
 
 def _compare_objects(low: Lowering, sign: str, left: Any, right: Any) -> Any:
-    """A comparison of objects of the user's: by their classes, or by identity; NotImplemented
-    for what is none."""
+    """Returns the comparison of two objects by their methods, fields or identity. Returns
+    NotImplemented where neither side is an object of the user's."""
     name = f"__{STATIC_COMPARE[sign].__name__}__"
     found = call_operator_method(low, left, right, name, REFLECTED[sign])
     if found is not NotImplemented:
         return found
-    if class_of(low, left) is class_of(low, right):
+    if object_class(low, left) is object_class(low, right):
         sides = [_fields(low, side, name) for side in (left, right)]
         if None not in sides:
             return compare(low, sign, *sides)
@@ -265,8 +303,8 @@ def _has_eq(low: Lowering, thing: Any) -> bool:
 
 
 def _fields(low: Lowering, thing: Any, name: str) -> tuple[Any, ...] | None:
-    """What the method that ``dataclass`` wrote under this name compares, if it wrote one."""
-    kind = class_of(low, thing)
+    """Returns the fields that the method generated by ``dataclass`` compares; None without one."""
+    kind = object_class(low, thing)
     if not dataclasses.is_dataclass(kind) or not is_generated_method(getattr(kind, name, None)):
         return None
     compared = (field.name for field in dataclasses.fields(kind) if field.compare)
@@ -274,7 +312,7 @@ def _fields(low: Lowering, thing: Any, name: str) -> tuple[Any, ...] | None:
 
 
 def equal_values(low: Lowering, left: Any, right: Any) -> Any:
-    """``left == right``, of containers item by item: a bool known now, or a value."""
+    """Returns ``left == right``, for containers item by item: a known bool, or a run-time one."""
     kind = _kind(left)
     if is_same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
         return is_same(left, right) or low.truth(compare(low, "Eq", left, right))
@@ -297,7 +335,7 @@ def equal_values(low: Lowering, left: Any, right: Any) -> Any:
 
 
 def _calls_or_binds(node: Any) -> bool:
-    """Whether evaluating an expression may do more than compute."""
+    """True if evaluating an expression may have effects: a call, or an assignment inside."""
     return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in nodes_in(node))
 
 
@@ -311,12 +349,12 @@ def _not(truth: Any) -> Any:
 
 
 def is_text(value: Any) -> bool:
-    """Whether ``value`` is a text, known or not."""
+    """True if ``value`` is a string, known or not."""
     return isinstance(value, str) or isinstance(value, Value) and value.type == STR
 
 
 def _kind(value: Any) -> str:
-    """What kind of container ``value`` is, if it is one."""
+    """Returns the kind of a container; the empty string for other values."""
     if isinstance(value, HeapRef):
         return value.kind
     return next((k.__name__ for k in (list, tuple, dict) if isinstance(value, k)), "")

@@ -16,10 +16,10 @@ from autodiff_compiler.ir.nodes import Value
 
 
 def evaluate_items(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
-    values = evaluate_all(low, [getattr(node, "value", node) if isinstance(node, gast.Starred)
-                                else node for node in nodes])  # fmt: skip
+    """Returns the items of a display or of positional arguments, starred ones in their place."""
+    plain = [node.value if isinstance(node, gast.Starred) else node for node in nodes]
     items: list[Any] = []
-    for node, value in zip(nodes, values):
+    for node, value in zip(nodes, evaluate_all(low, plain)):
         items.extend(low.sequence(value) if isinstance(node, gast.Starred) else [value])
     return items
 

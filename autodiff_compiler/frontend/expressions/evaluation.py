@@ -1,4 +1,4 @@
-"""Expressions: a gast expression and a ``State`` to a compile-time value."""
+"""Evaluates expressions: names, constants, truth values and connectives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from autodiff_compiler.operators.core import containers
 
 
 def evaluate(low: Lowering, node: Any) -> Any:
-    """The compile-time value of an expression, with its problems placed at ``node``."""
+    """Returns the compile-time value of an expression. Its errors are placed at ``node``."""
     handler = low.handlers.expressions[type(node)]
     span = low.source.span(node)
     with low.builder.at(span):
@@ -45,18 +45,18 @@ def evaluate(low: Lowering, node: Any) -> Any:
 
 
 def evaluate_all(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
-    """The values of several expressions; what is wrong with each of them is reported."""
-    values, marks, hurt = [], [], False
+    """Returns the values of several expressions. Reports the errors of all of them."""
+    values, marks, failed = [], [], False
     for node in nodes:
         try:
             values.append(low.evaluate(node))
             marks.append(len(low.compilation.aliases.writes))
         except CompileError as error:
             poison(low, error)
-            hurt = True
+            failed = True
         except UsesPoison:
-            hurt = True
-    if hurt:
+            failed = True
+    if failed:
         raise UsesPoison
     for value, mark in zip(values, marks):
         refuse_overwritten(low, value, mark)
@@ -83,7 +83,7 @@ def evaluate_known_name(low: Lowering, node: KnownName) -> Any:
 
 
 def _free_name(low: Lowering, name: str) -> Any:
-    """A name that is not a variable of this frame: of a frame around it, or from outside."""
+    """Returns the value of a free name: of an enclosing frame, or from outside."""
     frame: Frame | None = low.frame
     while frame is not None:
         if frame is not low.frame and name in frame.names:
@@ -93,23 +93,24 @@ def _free_name(low: Lowering, name: str) -> Any:
             raise Unreached
         if name in variables(frame.tree):
             raise low.fail(
-                UnknownName, f"the variable '{name}' is not assigned here",
+                UnknownName,
+                f"the variable '{name}' is not assigned here",
                 f"assign '{name}' before this line",
-            )  # fmt: skip
+            )
         frame = frame.outer
     return low.lifted(low.compilation.free_name(low.frame.function, name, low.builder.span))
 
 
 def bind_name(low: Lowering, name: str, value: Any) -> None:
-    """Sets a variable; a value that nobody named yet takes its name."""
-    new = isinstance(value, Value) and not value.has_user_name
-    if new and (low.builder.producer(value) or value.name == NAMELESS):
+    """Sets a variable. A value without a name of the user's takes the name of the variable."""
+    is_unnamed = isinstance(value, Value) and not value.has_user_name
+    if is_unnamed and (low.builder.producer(value) or value.name == NAMELESS):
         value.name, value.has_user_name = name, True
     low.state.names[name] = value
 
 
 def truth(low: Lowering, value: Any) -> Any:
-    """``bool(value)``: a bool known now, or a value that is one at run time."""
+    """Returns ``bool(value)``: a known bool, or a run-time value."""
     for name in ("__bool__", "__len__"):
         method = low.special(value, name)
         if method is not None:
@@ -122,13 +123,13 @@ def truth(low: Lowering, value: Any) -> Any:
         low.compilation.guard_truth(value)
         return bool(value)
     type_ = value.type
-    one_element(low, value, "the condition", "reduce it first: x.all() or x.any()")
+    require_one_element(low, value, "the condition", "reduce it first: x.all() or x.any()")
     if isinstance(type_, ListType):
         return containers.list_length(value) > 0
     return value
 
 
-def one_element(
+def require_one_element(
     low: Lowering, value: Value, what: str, cure: str = "select one element: x[0]"
 ) -> None:
     """Refuses a tensor that is known to have no element, or several."""
@@ -151,7 +152,7 @@ def evaluate_bool_op(low: Lowering, node: Any) -> Any:
 
 
 def _evaluate_connective(low: Lowering, conjunction: bool, left: Any, right: Any) -> Any:
-    """``left and right`` (or ``or``); the right side is evaluated only where Python would."""
+    """Returns ``left and right`` (or ``or``). Evaluates the right side only where Python does."""
     truth = low.truth(left)
     if isinstance(truth, bool):
         return low.evaluate(right) if truth == conjunction else left
@@ -168,7 +169,7 @@ def evaluate_if_exp(low: Lowering, node: Any) -> Any:
     return low.choose(test, lambda: low.evaluate(node.body), lambda: low.evaluate(node.orelse))
 
 
-def poison(low: Lowering, problem_of: CompileError) -> None:
-    """Keeps an error's problems for the report."""
-    for problem in problem_of.problems:
+def poison(low: Lowering, error: CompileError) -> None:
+    """Adds the problems of an error to the report."""
+    for problem in error.problems:
         low.compilation.report(problem)

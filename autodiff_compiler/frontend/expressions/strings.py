@@ -1,4 +1,4 @@
-"""Texts: what is known of one is put together now, the rest by forward, where it is read."""
+"""Strings: known parts are joined while compiling, run-time parts by the generated function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: 
 def evaluate_joined_str(low: Lowering, node: Any) -> Any:
     pattern, known, operands = "", "", []
     for part in node.values:
-        spec, value = _formatted(low, part)
+        spec, value = _format_part(low, part)
         if isinstance(value, Value):
             operands.append(value)
             pattern += f"{{:{spec}}}" if spec else "{}"
@@ -32,13 +32,14 @@ def evaluate_joined_str(low: Lowering, node: Any) -> Any:
     return text(*operands, pattern=pattern, sign="format") if operands else known
 
 
-def _formatted(low: Lowering, part: Any) -> tuple[str, Any]:
-    """A part of an f-string: its text, or its format and a run-time value."""
+def _format_part(low: Lowering, part: Any) -> tuple[str, Any]:
+    """Returns a part of an f-string: its format and its string or run-time value."""
     if not isinstance(part, gast.FormattedValue):
         return "", low.evaluate(part)
     value = low.evaluate(part.value)
-    spec = "" if part.format_spec is None else low.static(
-        low.evaluate(part.format_spec), "a format")  # fmt: skip
+    spec = ""
+    if part.format_spec is not None:
+        spec = low.static(low.evaluate(part.format_spec), "a format")
     if isinstance(value, Value) and part.conversion in (-1, 115):
         return spec, value
     shown = CONVERSIONS[part.conversion](printable(low, value))
@@ -49,33 +50,34 @@ def _formatted(low: Lowering, part: Any) -> tuple[str, Any]:
 
 
 def string_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
-    """Joins strings, and fills in ``%``; NotImplemented for other operands."""
+    """Returns joined strings, or a string filled in by ``%``; NotImplemented for other operands."""
     if sign == "Mod" and isinstance(left, str):
         items = right if isinstance(right, tuple) else (right,)
         if any(isinstance(item, Value) for item in items):
-            return text(*(_filling(low, item) for item in items), pattern=left, sign="%")
+            return text(*(_as_text_operand(low, item) for item in items), pattern=left, sign="%")
         return binary_operation(low, sign, left, printable(low, right))
     known = isinstance(left, str) and isinstance(right, str)
     if sign == "Add" and is_text(left) and is_text(right) and not known:
-        return joined([left, right])
+        return concatenate_strings([left, right])
     return NotImplemented
 
 
 def format_string(low: Lowering, pattern: str, items: Sequence[Any]) -> Any:
-    """``pattern.format(*items)``."""
-    return text(*(_filling(low, item) for item in items), pattern=pattern, sign="format")
+    """Returns ``pattern.format(*items)``."""
+    return text(*(_as_text_operand(low, item) for item in items), pattern=pattern, sign="format")
 
 
-def _filling(low: Lowering, item: Any) -> Any:
+def _as_text_operand(low: Lowering, item: Any) -> Any:
     return item if isinstance(item, (Value, *PLAIN)) else str(printable(low, item))
 
 
-def joined(parts: Sequence[Any]) -> Value:
-    """Texts, known and not, one after another."""
+def concatenate_strings(parts: Sequence[Any]) -> Value:
+    """Returns the concatenation of known and run-time strings."""
     operands = [part for part in parts if not isinstance(part, str)]
     pattern = "".join(_escaped(part) if isinstance(part, str) else "{}" for part in parts)
     return text(*operands, pattern=pattern, sign="format")
 
 
 def _escaped(known: str) -> str:
+    """Returns a string as a pattern of ``str.format``."""
     return known.replace("{", "{{").replace("}", "}}")

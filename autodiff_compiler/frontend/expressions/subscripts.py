@@ -44,7 +44,7 @@ def evaluate_subscript(low: Lowering, node: Any) -> Any:
 
 
 def subscript(low: Lowering, owner: Any, key: Any) -> Any:
-    """``owner[key]``."""
+    """Returns ``owner[key]``."""
     if isinstance(owner, Value):
         return _value_item(low, owner, key)
     refuse_foreign(low, owner, installed=True)
@@ -52,7 +52,7 @@ def subscript(low: Lowering, owner: Any, key: Any) -> Any:
     if method is not None:
         return low.call(method, (key,), {})
     if isinstance(owner, (dict, ObjectDict)) and not isinstance(key, slice):
-        written = outside_items.read(low, owner, low.static(key, "an index into a dict"))
+        written = outside_items.read_item(low, owner, low.static(key, "an index into a dict"))
         if written is not MISSING:
             return low.lifted(written)
     container = low.state.heap[owner] if isinstance(owner, HeapRef) else owner
@@ -63,34 +63,40 @@ def subscript(low: Lowering, owner: Any, key: Any) -> Any:
         raise low.fail(
             DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
         ).meaning(TypeError(f"{what} is not subscriptable"))
-    if wants_long(low, container, key):
+    if needs_runtime_list(low, container, key):
         long = runtime_lists.as_runtime_list(low, map(low.lifted, container))
         if long is not None:
             return runtime_lists.read_item(low, long, key)
-    if isinstance(container, Value):
-        if isinstance(key, slice):
-            return low.allocate("list", runtime_lists.slice_of(low, container, key))
-        return runtime_lists.read_item(low, container, key)
+    if not isinstance(container, Value):
+        return _known_item(low, owner, container, key)
+    if isinstance(key, slice):
+        return low.allocate("list", runtime_lists.slice_of(low, container, key))
+    return runtime_lists.read_item(low, container, key)
+
+
+def _known_item(low: Lowering, owner: Any, container: Any, key: Any) -> Any:
+    """Returns an item or slice of a container whose items are known now. ``owner`` is the container
+    itself, or the heap object that holds it."""
     if isinstance(key, slice):
         key = slice(*(low.static(part, "a bound") for part in (key.start, key.stop, key.step)))
     key = low.static(key, "an index into a list, tuple or dict")
     try:
-        if isinstance(owner, HeapRef):
-            try:
-                found = container[key]
-            except IndexError:
-                raise IndexError("list index out of range") from None
-            return low.new_list(found) if isinstance(key, slice) else found
-        return low.lifted(low.compilation.item(container, key))
+        if not isinstance(owner, HeapRef):
+            return low.lifted(low.compilation.item(container, key))
+        found = container[key]
+    except IndexError as error:
+        named = IndexError("list index out of range") if isinstance(owner, HeapRef) else error
+        raise missing_item(low, container, key, named) from None
     except (LookupError, TypeError) as error:
         raise missing_item(low, container, key, error) from None
+    return low.new_list(found) if isinstance(key, slice) else found
 
 
-def wants_long(low: Lowering, container: Any, key: Any) -> bool:
-    """Whether an item of known items is asked for by a position that only a run knows. The
-    index of a short loop is none: such a loop is written out."""
-    known = isinstance(container, (tuple, list)) and isinstance(key, Value)
-    return known and not parameters_behind(low, key) <= low.unrollable_indices
+def needs_runtime_list(low: Lowering, container: Any, key: Any) -> bool:
+    """True if the items are known and the position is not. The index of a short loop counts as
+    known: the loop will be unrolled."""
+    is_dynamic = isinstance(container, (tuple, list)) and isinstance(key, Value)
+    return is_dynamic and not parameters_behind(low, key) <= low.unrollable_indices
 
 
 def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
@@ -106,34 +112,39 @@ def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
     if low.compilation.numpy and owner.ndim == 0 and index in (("...",), ()):
         return index_without_axes(low, owner, index == ("...",))
     with ExitStack() as tested:
-        for at, axis in _places(owner, key):
+        for at, axis in _run_time_positions(key):
             tested.enter_context(_in_bounds(low, owner, at, axis))
         try:
             found = indexing.index(owner, *rest, index=index)
         except ShapeError as error:
-            raise _as_numpy_says(error, owner, key) from None
+            raise _with_numpys_message(error, owner, key) from None
         if rest:
             runtime_lists.require_item(low, found)
         return found
 
 
-def _places(owner: Value, key: Any) -> list[tuple[Value, int]]:
-    """The whole numbers of a subscript that a run tells, with their axes; none where one of
-    them is in a slice, or an axis is not known."""
+def _run_time_positions(key: Any) -> list[tuple[Value, int]]:
+    """Returns the run-time integers of a subscript, with their axes. Returns none where one of them
+    is in a slice, or where an axis is not known."""
     parts = key if isinstance(key, tuple) else (key,)
     known = (Value, slice, int)
     if not all(isinstance(part, known) and type(part) is not bool for part in parts):
         return []
-    ends = [end for part in parts if isinstance(part, slice)
-            for end in (part.start, part.stop, part.step)]  # fmt: skip
+    slices = [part for part in parts if isinstance(part, slice)]
+    if any(isinstance(end, Value) for s in slices for end in (s.start, s.stop, s.step)):
+        return []
     found = [(part, axis) for axis, part in enumerate(parts) if isinstance(part, Value)]
-    whole = all(part.type == INT or getattr(part.type, "shape", None) == () and "int" in str(
-        part.dtype_name) for part, _ in found)  # fmt: skip
-    return found if whole and not any(isinstance(end, Value) for end in ends) else []
+    return found if all(_is_integer(part) for part, _ in found) else []
+
+
+def _is_integer(value: Value) -> bool:
+    """True for a number, or an array without axes, of an integer dtype."""
+    has_no_axes = getattr(value.type, "shape", None) == ()
+    return value.type == INT or has_no_axes and "int" in str(value.dtype_name)
 
 
 def _in_bounds(low: Lowering, owner: Value, at: Value, axis: int) -> AbstractContextManager[None]:
-    """Inside, an array is read at this place of an axis."""
+    """Enters a block that reads an array at a position. Raises IndexError where it is outside."""
 
     def size() -> Any:
         shape = low.shape(owner)
@@ -155,7 +166,7 @@ def _in_bounds(low: Lowering, owner: Value, at: Value, axis: int) -> AbstractCon
 
 
 def encode_index(low: Lowering, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
-    """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
+    """Returns a subscript for ``indexing.index``: its run-time parts, and the pattern of all."""
     rest: list[Value] = []
 
     def code(part: Any) -> Any:
@@ -185,8 +196,7 @@ def encode_index(low: Lowering, key: Any) -> tuple[list[Value], tuple[Any, ...]]
 
 
 def _positions(low: Lowering, listed: Any) -> Value:
-    """The array that a list of positions or of bools is; its numbers may be known by the run
-    only."""
+    """Returns a list of positions or bools, known or not, as an array."""
     held = python_containers(low, listed)
     if not _holds_value(held):
         try:
@@ -199,14 +209,14 @@ def _positions(low: Lowering, listed: Any) -> Value:
 
 
 def _holds_value(held: Any) -> bool:
-    """Whether nested lists hold what only the run knows."""
+    """True if nested lists hold a run-time value."""
     if isinstance(held, (list, tuple)):
         return any(map(_holds_value, held))
     return isinstance(held, Value)
 
 
-def _as_numpy_says(error: ShapeError, owner: Value, key: Any) -> CompileError:
-    """``error`` with what NumPy raises for a subscript that is known."""
+def _with_numpys_message(error: ShapeError, owner: Value, key: Any) -> CompileError:
+    """Returns ``error`` with the message of NumPy, where shape and subscript are known."""
     shape = getattr(owner.type, "shape", None)
     if shape is not None and all(isinstance(dim, int) for dim in shape):
         try:

@@ -1,6 +1,6 @@
 """Python's built-in functions on compile-time values.
 
-One table, ``BUILTINS``: each entry takes the lowering and the arguments.
+``BUILTINS`` maps each function to a handler, which takes the lowering and the arguments.
 """
 
 from __future__ import annotations
@@ -31,14 +31,24 @@ from autodiff_compiler.frontend.abstract.values import (
     leaves,
 )
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.expressions.arithmetic import BINARY, as_set, making_whole, unary
+from autodiff_compiler.frontend.expressions.arithmetic import (
+    BINARY,
+    as_set,
+    converting_to_int,
+    unary,
+)
 from autodiff_compiler.frontend.expressions.attributes import printable
 from autodiff_compiler.frontend.expressions.comparisons import STATIC_COMPARE, compare
-from autodiff_compiler.frontend.expressions.evaluation import one_element
-from autodiff_compiler.frontend.library.any_all import decided
-from autodiff_compiler.frontend.library.classes import STANDING, class_of, is_instance, is_scalar
+from autodiff_compiler.frontend.expressions.evaluation import require_one_element
+from autodiff_compiler.frontend.library.any_all import any_or_all
+from autodiff_compiler.frontend.library.classes import (
+    PYTHON_CLASSES,
+    class_of,
+    is_instance,
+    is_scalar,
+)
 from autodiff_compiler.frontend.library.copying import COPYING
-from autodiff_compiler.frontend.library.warning_filters import QUIETING
+from autodiff_compiler.frontend.library.warning_filters import SILENCING
 from autodiff_compiler.frontend.numpy_rules.names import as_number
 from autodiff_compiler.frontend.objects.attribute_protocol import finds_missing, store_attribute
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -54,16 +64,20 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.operators.core import containers, effects, scalar_conversion
 from autodiff_compiler.operators.elementwise import arithmetic
 
-#: The methods of the user's objects that functions call first of all.
-ASKED = {
-    abs: "__abs__", divmod: "__divmod__", float: "__float__", hash: "__hash__", int: "__int__",
+#: The user-defined methods that take precedence over a function's handler.
+SPECIAL_METHODS = {
+    abs: "__abs__",
+    divmod: "__divmod__",
+    float: "__float__",
+    hash: "__hash__",
+    int: "__int__",
     round: "__round__",
-}  # fmt: skip
+}
 
 
 def _range(low: Lowering, *ends: Any) -> Any:
-    asked = [(low.special(end, "__index__"), end) for end in ends]
-    bounds: Sequence[Any] = [low.call(way, (), {}) if way else end for way, end in asked]
+    methods = [(low.special(end, "__index__"), end) for end in ends]
+    bounds: Sequence[Any] = [low.call(m, (), {}) if m else end for m, end in methods]
     if not any(isinstance(bound, Value) for bound in bounds):
         return range(*bounds)
     if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
@@ -95,19 +109,21 @@ def _len(low: Lowering, value: Any) -> Any:
         if isinstance(shape, Value):
             return scalar_conversion.shape_item(shape, at=0)
         if not shape:
-            raise low.fail(DTypeError, "Not support len of a 0-D tensor",
-                           "give it an axis first: x.reshape(1)")  # fmt: skip
+            raise low.fail(
+                DTypeError, "Not support len of a 0-D tensor", "give it an axis first: x.reshape(1)"
+            )
         return shape[0]
     return len(value)
 
 
-def _barrier(kind: str) -> Callable[..., Any]:
+def _conversion(kind: str) -> Callable[..., Any]:
+    """Returns the handler of ``int``, ``float`` or ``bool``."""
     plain = {"int": int, "float": float, "bool": bool}[kind]
 
     def convert(low: Lowering, value: Any = 0, *base: Any) -> Any:
         if not isinstance(value, Value):
             return plain(low.static(value, f"the argument of {kind}()"), *base)
-        one_element(low, value, f"{kind}()")
+        require_one_element(low, value, f"{kind}()")
         if kind == "float" and low.compilation.numpy and value.type == FLOAT:
             return value
         if kind == "float" and low.compilation.numpy and isinstance(value.type, ArrayType):
@@ -116,13 +132,13 @@ def _barrier(kind: str) -> Callable[..., Any]:
                 if is_floating(value.type)
                 else scalar_conversion.to_number(value, kind=kind)
             )
-        with making_whole(low, value) if kind == "int" else nullcontext():
+        with converting_to_int(low, value) if kind == "int" else nullcontext():
             return scalar_conversion.to_number(value, kind=kind)
 
     return convert
 
 
-_int = _barrier("int")
+_int = _conversion("int")
 
 
 def _bool(low: Lowering, value: Any = False) -> Any:
@@ -130,31 +146,33 @@ def _bool(low: Lowering, value: Any = False) -> Any:
     return scalar_conversion.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
 
 
-def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(operator_: Any, static: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the handler of ``min`` or ``max``."""
+
     def choose(low: Lowering, *args: Any, key: Any = None, **default: Any) -> Any:
         items = low.sequence(args[0]) if len(args) == 1 else list(args)
         if not items and default:
             return default["default"]
         if key is not None:
-            return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
+            return items[static(range(len(items)), key=_sort_keys(low, items, key).__getitem__)]
         if not any(isinstance(item, Value) for item in items):
             return static(low.static(item, "an item that is compared") for item in items)
         plain = not any(isinstance(type_of(item), ArrayType) for item in items)
-        found = functools.reduce(record, items)
+        found = functools.reduce(operator_, items)
         return as_number(found) if plain and low.compilation.numpy else found
 
     return choose
 
 
-def _keys(low: Lowering, items: Sequence[Any], key: Any) -> list[Any]:
-    """What ``key`` makes of each item, known while compiling."""
-    made = items if key is None else [low.call(key, (item,), {}) for item in items]
-    return [low.static(one, "the sort key") for one in made]
+def _sort_keys(low: Lowering, items: Sequence[Any], key: Any) -> list[Any]:
+    """Returns the sort key of each item, which must be known."""
+    keys = items if key is None else [low.call(key, (item,), {}) for item in items]
+    return [low.static(each, "the sort key") for each in keys]
 
 
 def _sorted(low: Lowering, items: Any, *, key: Any = None, reverse: Any = False) -> HeapRef:
     items = low.sequence(items)
-    keys = _keys(low, items, key)
+    keys = _sort_keys(low, items, key)
     order = sorted(range(len(items)), key=keys.__getitem__, reverse=low.static(reverse, "an order"))
     return low.new_list([items[place] for place in order])
 
@@ -168,9 +186,9 @@ def _sum(low: Lowering, items: Any, start: Any = 0) -> Any:
             return found
     total, only = start, None
     for position, item in enumerate(low.sequence(items)):
-        # 0 + x is x: but for a bool, which becomes a number, and an array, which is a new one.
-        first = position == 0 and total == 0 and isinstance(total, int)
-        if first and isinstance(item, (Value, *NUMBERS)) and not _is_bool(item):
+        # 0 + x is x, except for a bool, which becomes a number, and an array, which is copied.
+        is_first = position == 0 and total == 0 and isinstance(total, int)
+        if is_first and isinstance(item, (Value, *NUMBERS)) and not _is_bool(item):
             total = only = item
         else:
             total, only = low.binary("Add", total, item), None
@@ -178,8 +196,9 @@ def _sum(low: Lowering, items: Any, start: Any = 0) -> Any:
 
 
 def _is_bool(item: Any) -> bool:
-    return isinstance(item, bool) or isinstance(item, Value) and (
-        item.type == BOOL or item.dtype_name == "bool")  # fmt: skip
+    if isinstance(item, Value):
+        return item.type == BOOL or item.dtype_name == "bool"
+    return isinstance(item, bool)
 
 
 def _pow(low: Lowering, base: Any, exponent: Any) -> Any:
@@ -187,12 +206,14 @@ def _pow(low: Lowering, base: Any, exponent: Any) -> Any:
 
 
 def _str(low: Lowering, value: Any = "") -> Any:
-    return effects.text(value, pattern="{}", sign="format") if isinstance(value, Value) else str(
-        printable(low, value))  # fmt: skip
+    if isinstance(value, Value):
+        return effects.text(value, pattern="{}", sign="format")
+    return str(printable(low, value))
 
 
 def found_or(owner: Any, name: str, default: Any) -> Any:
-    """Return ``getattr(owner, name, default)``: a text, for methods that are compiled."""
+    """Returns ``getattr(owner, name, default)``. Compiled, where user-defined methods are
+    inlined."""
     try:
         return getattr(owner, name)
     except AttributeError:
@@ -200,7 +221,7 @@ def found_or(owner: Any, name: str, default: Any) -> Any:
 
 
 def is_found(owner: Any, name: str) -> bool:
-    """Return ``hasattr(owner, name)``: a text, for methods that are compiled."""
+    """Returns ``hasattr(owner, name)``. Compiled, where user-defined methods are inlined."""
     try:
         getattr(owner, name)
     except AttributeError:
@@ -209,8 +230,9 @@ def is_found(owner: Any, name: str) -> bool:
 
 
 def _getattr(low: Lowering, owner: Any, name: str, *default: Any) -> Any:
-    made = isinstance(owner, HeapRef) and owner.kind != "object"
-    if default and not made and not isinstance(owner, Value) and finds_missing(low, owner, name):
+    is_container = isinstance(owner, HeapRef) and owner.kind != "object"
+    is_plain = is_container or isinstance(owner, Value)
+    if default and not is_plain and finds_missing(low, owner, name):
         return low.call(found_or, (owner, name, *default), {})
     if default and not _hasattr(low, owner, name):
         return default[0]
@@ -248,7 +270,7 @@ def _dict(low: Lowering, *args: Any, **items: Any) -> HeapRef:
 
 
 def _pairs(low: Lowering, source: Any) -> Any:
-    """What a dict is made of: a dict, or the pairs in a sequence."""
+    """Returns the items of a new dict: a dict, or the pairs in a sequence."""
     held = source if isinstance(source, (LazyIterable, Value)) else low.contents(source)
     return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
 
@@ -294,17 +316,17 @@ def _round(low: Lowering, value: Any, digits: Any = None) -> Any:
             "round(x, digits) is not supported for a value known only when the function runs",
             "scale x: round(x * 10) / 10 rounds to one decimal place",
         )
-    one_element(low, value, "round()")
+    require_one_element(low, value, "round()")
     return scalar_conversion.to_number(arithmetic.round(value), kind="int")
 
 
 def _reversed(low: Lowering, items: Any) -> Any:
-    """``reversed(items)``; an object of the user's has a method for that, or has none."""
-    own = low.special(items, "__reversed__")
-    if own is not None:
-        return low.call(own, (), {})
-    made = isinstance(items, HeapRef) and items.kind == "object"
-    if made or low.special(items, "__iter__") is not None:
+    """Returns ``reversed(items)``. Refuses an object without a method ``__reversed__``."""
+    method = low.special(items, "__reversed__")
+    if method is not None:
+        return low.call(method, (), {})
+    is_object = isinstance(items, HeapRef) and items.kind == "object"
+    if is_object or low.special(items, "__iter__") is not None:
         raise low.fail(
             UnsupportedSyntax,
             "reversed() of an object needs a method __reversed__ in its class",
@@ -314,7 +336,7 @@ def _reversed(low: Lowering, items: Any) -> Any:
 
 
 def _unchanged(function: Any) -> Any:
-    """What ``functools.wraps`` makes of a function: names and documents are all that differ."""
+    """Returns a function that ``functools.wraps`` decorates: only its name and docstring differ."""
     return function
 
 
@@ -324,7 +346,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: is_instance,
     np.isscalar: is_scalar,
     int: _int,
-    float: _barrier("float"),
+    float: _conversion("float"),
     bool: _bool,
     abs: lambda low, value: abs(value),
     min: _extreme(arithmetic.minimum, min),
@@ -333,8 +355,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     pow: _pow,
     str: _str,
     divmod: lambda low, a, b: (low.binary("FloorDiv", a, b), low.binary("Mod", a, b)),
-    all: decided(True),
-    any: decided(False),
+    all: any_or_all(True),
+    any: any_or_all(False),
     getattr: _getattr,
     hasattr: _hasattr,
     tuple: lambda low, items=(): tuple(low.sequence(items)),
@@ -348,7 +370,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
         low.special(thing, "__call__") is not None
         or callable(thing)
         or (
-            isinstance(thing, (CallableChoice, *STANDING))
+            isinstance(thing, (CallableChoice, *PYTHON_CLASSES))
             and not isinstance(thing, (LazyIterable, RuntimeRange))
         )
     ),
@@ -368,14 +390,18 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.not_: lambda low, value: unary(low, "Not", value),
     **ITERATOR_FUNCTIONS,
     reversed: _reversed,
-    **QUIETING,
+    **SILENCING,
     **COPYING,
 }
 
 
-def built_in(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of one of ``BUILTINS``."""
-    method = low.special(args[0], ASKED[callee]) if args and callee in ASKED else None
+def call_builtin(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Calls one of ``BUILTINS``."""
+    method = (
+        low.special(args[0], SPECIAL_METHODS[callee])
+        if args and callee in SPECIAL_METHODS
+        else None
+    )
     if method is not None:
         return low.call(method, args[1:], kwargs)
     try:
@@ -383,6 +409,6 @@ def built_in(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[st
     except CompileError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        told = low.translate(error, f"{callee.__name__}() fails", callee)
+        failure = low.translate(error, f"{callee.__name__}() fails", callee)
         known = not any(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
-        raise (told.meaning(error) if known else told) from None
+        raise (failure.meaning(error) if known else failure) from None

@@ -1,8 +1,7 @@
-"""Questions to a Cell: which Parameters and Cells it holds, as in
-``for p in self.trainable_params():``.
+"""Queries of a Cell's parts: its Parameters and Cells, as in ``for p in self.trainable_params():``.
 
-They are answered while compiling, by the Cell itself: the Parameters found are its own, and what
-they were found in becomes a guard, so that a Cell that was changed is asked again.
+The Cell itself answers them while compiling. The Parameters found are its own. The registries in
+which they were found become guards: after a change of the Cell, the function is compiled again.
 """
 
 from __future__ import annotations
@@ -16,9 +15,11 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.cells.cell_tree import Tree
 from autodiff_compiler.frontend.abstract import iterators
 from autodiff_compiler.frontend.abstract.values import DictView
+from autodiff_compiler.frontend.core.compilation import Compilation
+from autodiff_compiler.frontend.core.lowering import Lowering
 
-#: What each question is answered by, and the attribute of Parameters that the answer hangs on.
-QUESTIONS: dict[Callable[..., Any], tuple[str, str | None]] = {
+#: The kind of each query's answer, and the attribute of Parameters that it depends on.
+QUERIES: dict[Callable[..., Any], tuple[str, str | None]] = {
     Tree.trainable_params: ("list", "requires_grad"),
     Tree.untrainable_params: ("list", "requires_grad"),
     Tree.get_parameters: ("iterator", None),
@@ -30,15 +31,15 @@ QUESTIONS: dict[Callable[..., Any], tuple[str, str | None]] = {
 }
 
 
-def is_question(callee: Any) -> bool:
-    """Whether ``callee`` is a method by which a Cell tells what it holds."""
-    return isinstance(callee, types.MethodType) and callee.__func__ in QUESTIONS
+def is_query(callee: Any) -> bool:
+    """True if ``callee`` is a query of a Cell."""
+    return isinstance(callee, types.MethodType) and callee.__func__ in QUERIES
 
 
-def answer(low: Any, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What ``callee(*args, **kwargs)``, a question, gives, as a compile-time value."""
-    kind, hangs_on = QUESTIONS[callee.__func__]
-    watch(low.compilation, callee.__self__, hangs_on)
+def answer_query(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Returns the answer of a query as a compile-time value."""
+    kind, depends_on = QUERIES[callee.__func__]
+    guard_parts(low.compilation, callee.__self__, depends_on)
 
     @functools.wraps(callee)
     def items(*args: Any, **kwargs: Any) -> list[Any]:
@@ -48,23 +49,23 @@ def answer(low: Any, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     found = low.macro(items, args, kwargs)
     if kind == "list":
         return found
-    told = low.contents(found)
+    parts = low.contents(found)
     if kind == "iterator":
-        return iterators.new_iterator(low, told)
-    held = low.allocate("dict", dict(told if kind == "dict" else enumerate(told)))
-    return DictView("values", held) if kind == "values" else held
+        return iterators.new_iterator(low, parts)
+    made = low.allocate("dict", dict(parts if kind == "dict" else enumerate(parts)))
+    return DictView("values", made) if kind == "values" else made
 
 
-def watch(world: Any, cell: Cell, hangs_on: str | None) -> None:
-    """Records what ``cell`` and all below it hold, and that attribute of the Parameters."""
-    for _, each in Tree.cells_and_names(cell):  # a Cell is told before those below it are found
-        path = world.path(each)
+def guard_parts(compilation: Compilation, cell: Cell, depends_on: str | None) -> None:
+    """Guards the parts of a Cell and of those below it, and one attribute of the Parameters."""
+    for _, each in Tree.cells_and_names(cell):  # a Cell comes before those below it
+        path = compilation.path(each)
         for registry in ("_params", "_cells") if path is not None else ():
             held = vars(each)[registry]
-            world.register_path(held, f"{path}.{registry}")
-            world.guard_keys(held)
+            compilation.register_path(held, f"{path}.{registry}")
+            compilation.guard_keys(held)
             for name in held:
-                found = world.item(held, name)
-                if hangs_on is not None and registry == "_params":
-                    place = f"{world.path(held)}[{name!r}].{hangs_on}"
-                    world.add_guard(place, getattr(found, hangs_on))
+                found = compilation.item(held, name)
+                if depends_on is not None and registry == "_params":
+                    place = f"{compilation.path(held)}[{name!r}].{depends_on}"
+                    compilation.add_guard(place, getattr(found, depends_on))

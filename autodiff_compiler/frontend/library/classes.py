@@ -35,18 +35,22 @@ from autodiff_compiler.ir.types import (
     TupleType,
 )
 
-#: What stands for a Python object while compiling, and the class of that.
-STANDING = {
-    Closure: types.FunctionType, Partial: functools.partial, RuntimeRange: range,
-    LazyIterable: object, TensorMethod: types.MethodType, InPlaceTensorMethod: types.MethodType,
+#: The Python classes of compile-time values.
+PYTHON_CLASSES = {
+    Closure: types.FunctionType,
+    Partial: functools.partial,
+    RuntimeRange: range,
+    LazyIterable: object,
+    TensorMethod: types.MethodType,
+    InPlaceTensorMethod: types.MethodType,
     ContainerMethod: types.BuiltinMethodType,
-}  # fmt: skip
+}
 #: Scalars of NumPy that an array without axes of an unknown dtype may stand for.
 _ANY_SCALAR = (np.float64, np.float32, np.int64, np.bool_, np.complex128)
 
 
 def _array_classes(low: Lowering, value: Value) -> tuple[type, ...]:
-    """Return the classes of which a value of a plain function may be. What has no axes is a NumPy
+    """Returns the possible classes of an array of plain NumPy code. Without axes it is a NumPy
     scalar, unless it is known to be an array."""
     type_ = value.type
     assert isinstance(type_, ArrayType)
@@ -59,7 +63,7 @@ def _array_classes(low: Lowering, value: Value) -> tuple[type, ...]:
 
 
 def _classes_of(low: Lowering, value: Value) -> tuple[type, ...]:
-    """Return the classes of which a run-time value may be."""
+    """Returns the possible classes of a run-time value."""
     if isinstance(value.type, ScalarType):
         return ({"int": int, "float": float, "bool": bool, "complex": complex}[value.type.kind],)
     if isinstance(value.type, (TupleType, ListType, DictType)):
@@ -73,8 +77,9 @@ def _classes_of(low: Lowering, value: Value) -> tuple[type, ...]:
     return (Parameter,) if as_parameter(low, value) is not None else (Tensor,)
 
 
-def _one(low: Lowering, answers: set[Any]) -> Any:
-    """Return the one answer for all classes of which a value may be."""
+def _single_answer(low: Lowering, answers: set[Any]) -> Any:
+    """Returns the answer that holds for all possible classes of a value. Refuses several
+    answers."""
     if len(answers) == 1:
         return answers.pop()
     raise low.fail(
@@ -85,17 +90,22 @@ def _one(low: Lowering, answers: set[Any]) -> Any:
 
 
 def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
-    """``isinstance(value, kinds)``."""
+    """Returns ``isinstance(value, kinds)``."""
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
         parts = (kind if isinstance(kind, tuple) else get_args(kind) for kind in classes)
         classes = tuple(one for kind, inner in zip(classes, parts) for one in inner or (kind,))
     if not all(isinstance(kind, type) for kind in classes):
-        raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
-                       "pass the class itself: isinstance(x, Tensor)")  # fmt: skip
+        raise low.fail(
+            DTypeError,
+            "isinstance() takes a class, or a tuple of classes",
+            "pass the class itself: isinstance(x, Tensor)",
+        )
     if isinstance(value, Value):
-        return bool(_one(low, {issubclass(one, classes) for one in _classes_of(low, value)}))
-    if isinstance(value, (HeapRef, DictView, *STANDING)):
+        return bool(
+            _single_answer(low, {issubclass(one, classes) for one in _classes_of(low, value)})
+        )
+    if isinstance(value, (HeapRef, DictView, *PYTHON_CLASSES)):
         return issubclass(class_of(low, value), classes)
     if isinstance(value, frozenset) and low.compilation.path(value) is None:
         found = {issubclass(kind, classes) for kind in (set, frozenset)}
@@ -110,9 +120,9 @@ def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
 
 
 def class_of(low: Lowering, value: Any) -> Any:
-    """``type(value)``."""
+    """Returns ``type(value)``."""
     if isinstance(value, Value):
-        return _one(low, set(_classes_of(low, value)))
+        return _single_answer(low, set(_classes_of(low, value)))
     if isinstance(value, HeapRef):
         kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
         return kinds.get(value.kind) or low.state.heap[value]["__class__"]
@@ -122,10 +132,12 @@ def class_of(low: Lowering, value: Any) -> Any:
     if isinstance(value, DictView):
         return type(getattr({}, value.kind)())
     low.compilation.guard_type(value)
-    return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
+    return next(
+        (kind for ours, kind in PYTHON_CLASSES.items() if isinstance(value, ours)), type(value)
+    )
 
 
 def is_scalar(low: Lowering, value: Any) -> bool:
-    """``np.isscalar(value)``."""
+    """Returns ``np.isscalar(value)``."""
     kinds = (np.generic, bool, int, float, complex, str, bytes)
     return is_instance(low, value, kinds)

@@ -1,5 +1,5 @@
-"""``copy.copy`` and ``copy.deepcopy`` of what compiled text holds: lists, dicts and objects of the
-heap, arrays of plain NumPy code, and containers from outside."""
+"""``copy.copy`` and ``copy.deepcopy`` of lists, dicts and objects of the heap, of arrays of plain
+NumPy code, and of outside containers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.assumptions import PLAIN
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ScalarType
 
 
-def _copy(low: Any, thing: Any) -> Any:
+def _copy(low: Lowering, thing: Any) -> Any:
+    """Returns a shallow copy."""
     thing = low.lifted(thing)
     if type(thing) in (list, dict, OrderedDict):
         return low.call(dict if isinstance(thing, dict) else list, (thing,), {})
@@ -32,11 +34,11 @@ def _copy(low: Any, thing: Any) -> Any:
         return low.macro(ARRAY_METHODS["copy"], [thing], {})
     if isinstance(thing, (*PLAIN, tuple)) or _is_number(thing):
         return thing
-    raise _refused(low, thing)
+    raise _cannot_copy(low, thing)
 
 
-def _deepcopy(low: Any, thing: Any, copies: dict[HeapRef, HeapRef] | None = None) -> Any:
-    """As ``_copy``, with all that is inside; ``copies`` are those of lists and dicts met before."""
+def _deepcopy(low: Lowering, thing: Any, copies: dict[HeapRef, HeapRef] | None = None) -> Any:
+    """Returns a deep copy. ``copies`` holds the lists and dicts that were copied before."""
     copies = {} if copies is None else copies
     thing = low.lifted(thing)
     if type(thing) in (list, dict, OrderedDict):
@@ -46,7 +48,7 @@ def _deepcopy(low: Any, thing: Any, copies: dict[HeapRef, HeapRef] | None = None
     if not isinstance(thing, HeapRef):
         return _copy(low, thing)
     if thing.kind not in ("list", "dict"):
-        raise _refused(low, thing)
+        raise _cannot_copy(low, thing)
     if thing not in copies:
         held = low.state.heap[thing]
         made = copies[thing] = low.allocate(thing.kind, held)
@@ -61,15 +63,14 @@ def _is_number(thing: Any) -> bool:
     return isinstance(thing, Value) and isinstance(thing.type, ScalarType)
 
 
-def _refused(low: Any, thing: Any) -> Exception:
-    tensor = isinstance(thing, Value)
-    what = "a Tensor" if tensor else f"a {getattr(thing, 'kind', type(thing).__name__)}"
-    found: Exception = low.fail(
+def _cannot_copy(low: Lowering, thing: Any) -> CompileError:
+    is_tensor = isinstance(thing, Value)
+    what = "a Tensor" if is_tensor else f"a {getattr(thing, 'kind', type(thing).__name__)}"
+    return low.fail(
         UnsupportedSyntax,
         f"copying {what} is not supported in compiled code",
-        "write x.copy()" if tensor else "copy its attributes one by one",
+        "write x.copy()" if is_tensor else "copy its attributes one by one",
     )
-    return found
 
 
 COPYING: dict[Any, Callable[..., Any]] = {copy.copy: _copy, copy.deepcopy: _deepcopy}

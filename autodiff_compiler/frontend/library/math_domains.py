@@ -1,8 +1,9 @@
-"""Domain tests of ``math``: NumPy, which computes these functions here, returns NaN or infinity
-where ``math`` raises. Inside a ``try`` that catches the exception, the test precedes the call."""
+"""Domain tests of ``math``. NumPy computes its functions here, and returns NaN or infinity where
+``math`` raises. Inside a ``try`` that catches the exception, the test precedes the call."""
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.operators.elementwise import comparisons
 
 _Test = Callable[..., Any]
@@ -17,70 +19,75 @@ _LARGEST = math.log(sys.float_info.max)
 
 
 def _or(*tests: Any) -> Any:
-    first, *rest = tests
-    for test in rest:
-        first = comparisons.logical_or(first, test)
-    return first
+    return functools.reduce(comparisons.logical_or, tests)
 
 
-def _whole(x: Any) -> Any:
+def _is_integral(x: Any) -> Any:
     return comparisons.equal(ops.floor(x), x)
 
 
-def _is_power_of_none(x: Any, y: Any) -> Any:
-    """A negative number has whole powers alone, and zero has no negative ones."""
-    below = comparisons.logical_and(comparisons.less(x, 0), comparisons.logical_not(_whole(y)))
-    return _or(below, comparisons.logical_and(comparisons.equal(x, 0), comparisons.less(y, 0)))
+def _is_no_real_power(x: Any, y: Any) -> Any:
+    """True if ``x ** y`` is no real number: a negative base has integral powers only, and zero has
+    no negative powers."""
+    is_complex = comparisons.logical_and(
+        comparisons.less(x, 0), comparisons.logical_not(_is_integral(y))
+    )
+    return _or(is_complex, comparisons.logical_and(comparisons.equal(x, 0), comparisons.less(y, 0)))
+
+
+def _overflows_as_power(x: Any, y: Any) -> Any:
+    """True if ``x ** y`` of finite numbers is infinite."""
+    infinite = comparisons.isinf(ops.pow(x, y))
+    finite = comparisons.logical_and(comparisons.isfinite(x), comparisons.isfinite(y))
+    return comparisons.logical_and(infinite, finite)
+
+
+def _is_any_not_positive(*operands: Any) -> Any:
+    return _or(*(comparisons.less_equal(operand, 0) for operand in operands))
 
 
 def _beyond(bound: float) -> _Test:
     return lambda x: comparisons.greater(ops.abs(x), bound)
 
 
-#: Where a function raises ValueError.
+#: Tests of the operands for which a function raises ValueError.
 _DOMAINS: Mapping[str, _Test] = {
     **dict.fromkeys(("sin", "cos", "tan"), comparisons.isinf),
     **dict.fromkeys(("asin", "acos"), _beyond(1)),
-    **dict.fromkeys(("log", "log2", "log10"), lambda x, *base: _or(
-        *(comparisons.less_equal(each, 0) for each in (x, *base)))),
+    **dict.fromkeys(("log", "log2", "log10"), _is_any_not_positive),
     **dict.fromkeys(("floor", "ceil", "trunc"), comparisons.isnan),
     "acosh": lambda x: comparisons.less(x, 1),
     "atanh": lambda x: comparisons.greater_equal(ops.abs(x), 1),
     "fmod": lambda x, y: _or(comparisons.equal(y, 0), comparisons.isinf(x)),
-    "lgamma": lambda x: comparisons.logical_and(comparisons.less_equal(x, 0), _whole(x)),
+    "lgamma": lambda x: comparisons.logical_and(comparisons.less_equal(x, 0), _is_integral(x)),
     "log1p": lambda x: comparisons.less_equal(x, -1),
-    "pow": _is_power_of_none,
+    "pow": _is_no_real_power,
     "sqrt": lambda x: comparisons.less(x, 0),
-}  # fmt: skip
-#: Where a function raises OverflowError.
+}
+#: Tests of the operands for which a function raises OverflowError.
 _RANGES: Mapping[str, _Test] = {
     **dict.fromkeys(("exp", "expm1"), lambda x: comparisons.greater(x, _LARGEST)),
     **dict.fromkeys(("cosh", "sinh"), _beyond(_LARGEST + math.log(2.0))),
     **dict.fromkeys(("floor", "ceil", "trunc"), comparisons.isinf),
     "exp2": lambda x: comparisons.greater_equal(x, 1024),
-    "pow": lambda x, y: comparisons.logical_and(
-        comparisons.isinf(ops.pow(x, y)), comparisons.logical_and(
-            comparisons.isfinite(x), comparisons.isfinite(y))),
-}  # fmt: skip
-_TEXTS = {ValueError: "math domain error", OverflowError: "math range error"}
-_TEXTS_OF_WHOLE = {
+    "pow": _overflows_as_power,
+}
+_MESSAGES = {ValueError: "math domain error", OverflowError: "math range error"}
+_MESSAGES_OF_ROUNDING = {
     ValueError: "cannot convert float NaN to integer",
     OverflowError: "cannot convert float infinity to integer",
 }
 
 
 @contextmanager
-def within(low: Any, callee: Any, args: Sequence[Any]) -> Iterator[None]:
-    """Inside, ``callee`` is called: where a function of ``math`` raises for ``args``, and a handler
-    catches it, that is thrown."""
+def math_domain_tests(low: Lowering, callee: Any, args: Sequence[Any]) -> Iterator[None]:
+    """Enters a block that calls ``callee`` with ``args``. Raises as a function of ``math`` does
+    where a handler catches the exception."""
     name = callee.__name__ if callee.__module__ == "math" else ""
-    texts = _TEXTS_OF_WHOLE if name in ("floor", "ceil", "trunc") else _TEXTS
+    messages = _MESSAGES_OF_ROUNDING if name in ("floor", "ceil", "trunc") else _MESSAGES
 
-    def testing(kind: type[Exception], bad: _Test) -> AbstractContextManager[None]:
-        found: AbstractContextManager[None] = low.may_raise(
-            kind, lambda: low.truth(bad(*args)), lambda: texts[kind]
-        )
-        return found
+    def testing(kind: type[Exception], is_outside: _Test) -> AbstractContextManager[None]:
+        return low.may_raise(kind, lambda: low.truth(is_outside(*args)), lambda: messages[kind])
 
     with ExitStack() as tested:
         for kind, table in ((ValueError, _DOMAINS), (OverflowError, _RANGES)):

@@ -1,1 +1,2 @@
-"""TODO."""
+"""Rules of plain NumPy code: implementations of its functions, their arguments, copies and views,
+and writes."""

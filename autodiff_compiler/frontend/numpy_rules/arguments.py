@@ -110,8 +110,8 @@ _DTYPES: dict[Any, str] = {INT: "int64", FLOAT: "float64", BOOL: "bool", COMPLEX
 
 
 def _in_numpy(args: Sequence[Any]) -> list[Any]:
-    """Returns arguments with the first run-time number as a scalar of NumPy, unless one of them is
-    an array or a scalar of NumPy."""
+    """Returns arguments with the first run-time number as a NumPy scalar. Leaves them as they are
+    beside an array or NumPy scalar."""
     given = list(args)
     places = [n for n, arg in enumerate(given) if isinstance(arg, Value) and arg.type in _DTYPES]
     if places and not any(is_array(arg) or isinstance(arg, np.generic) for arg in given):
@@ -267,10 +267,16 @@ def _is_row_major(low: Lowering, value: Value) -> bool:
 
 #: A harmless operand of functions that are not defined, or have no slope, everywhere. It stands for
 #: the elements that ``where`` leaves out, which NumPy does not compute.
-_SAFE = dict.fromkeys(
-    ("cbrt", "divide", "float_power", "floor_divide", "fmod", "hypot", "log", "log10", "log1p",
-     "log2", "power", "reciprocal", "remainder", "sqrt"), 1,
-) | dict.fromkeys(("arccos", "arcsin", "arctan2", "arctanh"), 0.5) | {"arccosh": 2}  # fmt: skip
+_SAFE = {
+    name: value
+    for names, value in (
+        ("cbrt divide float_power floor_divide fmod hypot log log10 log1p log2 power", 1),
+        ("reciprocal remainder sqrt", 1),
+        ("arccos arcsin arctan2 arctanh", 0.5),
+        ("arccosh", 2),
+    )
+    for name in names.split()
+}
 
 
 def _with_safe_operands(

@@ -124,7 +124,7 @@ def row_of(low: Lowering, table: Mapping[Any, str], key: Any, title: str) -> str
         raise low.fail(
             UnsupportedSyntax,
             f"whether {title} returns a copy or a view is not known to the compiler",
-            "report it, and use another function of NumPy until then",
+            "use another function of NumPy, and report this one",
         )
     return table[key]
 

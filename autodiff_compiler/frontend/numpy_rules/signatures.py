@@ -1,9 +1,9 @@
-"""Arguments of NumPy's functions: bound by NumPy's own signatures, and honoured or refused.
+"""NumPy's signatures: how the arguments of a NumPy function reach the function that implements it.
 
-A function of ``autodiff_compiler.numpy`` need not have every parameter that NumPy's function of the
-same name has. ``Numpys`` stands between the two. It binds a call by NumPy's signature, leaves out
-what is given as its default, raises what NumPy raises for such arguments, makes arrays of lists,
-and refuses every argument that is left and that our function does not have.
+A function of ``autodiff_compiler.numpy`` need not have every parameter of its NumPy counterpart.
+``NumpyFunction`` stands between the two. It binds a call by NumPy's signature, drops arguments that
+equal their default, and raises what NumPy raises for such arguments. It converts lists to arrays.
+It refuses every other argument that the implementation does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler import numpy as ours_of_numpy
+from autodiff_compiler import numpy as our_numpy
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError
@@ -29,26 +29,27 @@ from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 #: Parameters that take anything NumPy makes an array of.
 ARRAYS = frozenset(
-    ("a", "A", "arr", "array", "ary", "b", "f", "fp", "m", "other", "p", "prototype", "self",
-     "v", "val", "values", "weights", "x", "x1", "x2", "xp", "y", "z",
-     "condition", "prepend", "append", "a_min", "a_max", "min", "max")
-)  # fmt: skip
-#: Parameters that take several of these.
+    """a A arr array ary b f fp m other p prototype self v val values weights x x1 x2 xp y z
+    condition prepend append a_min a_max min max""".split()
+)
+#: Parameters that take a sequence of these.
 SEQUENCES = frozenset(
     ("arrays", "arys", "choicelist", "condlist", "operands", "tup", "varargs", "xi")
 )
-#: Parameters that have a dtype of their own beside these.
+#: Other parameters whose NumPy scalars keep their dtype.
 _OF_DTYPE = frozenset(("object", "fill_value", "start", "stop", "step"))
-#: Functions whose numbers take on the dtype of the arrays beside them, as those of ufuncs do.
+#: Functions whose Python numbers adapt to the dtype of the arrays beside them, as ufuncs' do.
 WEAK = frozenset((np.where, np.clip, np.select, np.full_like, np.linspace, np.isclose, np.gradient))
-#: Ufuncs that are printed as themselves or as operators, so that NumPy promotes their operands.
+#: Ufuncs whose generated text is the ufunc or an operator: NumPy itself promotes the operands.
 PROMOTING = frozenset(
-    (np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power, np.fmod,
-     np.maximum, np.minimum, np.equal, np.not_equal, np.less, np.less_equal, np.greater,
-     np.greater_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.isnan,
-     np.isinf, np.isfinite)
-)  # fmt: skip
-#: The signatures that not every NumPy from 2.0 on tells, and those of methods that hide keywords.
+    getattr(np, name)
+    for name in """add subtract multiply divide floor_divide remainder power fmod maximum minimum
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not
+    logical_xor isnan isinf isfinite""".split()
+)
+_REDUCTION = "self, /, axis=None, dtype=None, out=None"
+_MOMENT = "ddof=0, keepdims=False, *, where=True, mean=None, correction=None"
+#: Signatures that some NumPy from 2.0 on does not report, and those of methods that hide keywords.
 SIGNATURES: dict[str, str] = {
     "arange": "start=None, stop=None, step=1, dtype=None, *, device=None, like=None",
     "array": "object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None",
@@ -58,8 +59,7 @@ SIGNATURES: dict[str, str] = {
     "concatenate": "arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind'",
     "dot": "a, b, out=None",
     "empty": "shape, dtype=float, order='C', *, device=None, like=None",
-    "empty_like":
-        "prototype, /, dtype=None, order='K', subok=True, shape=None, *, device=None",
+    "empty_like": "prototype, /, dtype=None, order='K', subok=True, shape=None, *, device=None",
     "inner": "a, b, /",
     "vdot": "a, b, /",
     "where": "condition, x=None, y=None, /",
@@ -74,34 +74,30 @@ SIGNATURES: dict[str, str] = {
     "ndarray.conj": "self, /",
     "ndarray.conjugate": "self, /",
     "ndarray.copy": "self, /, order='C'",
-    "ndarray.cumprod": "self, /, axis=None, dtype=None, out=None",
-    "ndarray.cumsum": "self, /, axis=None, dtype=None, out=None",
+    "ndarray.cumprod": _REDUCTION,
+    "ndarray.cumsum": _REDUCTION,
     "ndarray.diagonal": "self, /, offset=0, axis1=0, axis2=1",
     "ndarray.dot": "self, other, /, out=None",
     "ndarray.flatten": "self, /, order='C'",
     "ndarray.item": "self, /, *args",
     "ndarray.max": "self, /, axis=None, out=None, keepdims=False, initial=None, where=True",
-    "ndarray.mean": "self, /, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
+    "ndarray.mean": f"{_REDUCTION}, keepdims=False, *, where=True",
     "ndarray.min": "self, /, axis=None, out=None, keepdims=False, initial=None, where=True",
-    "ndarray.prod":
-        "self, /, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+    "ndarray.prod": f"{_REDUCTION}, keepdims=False, initial=None, where=True",
     "ndarray.ravel": "self, /, order='C'",
     "ndarray.repeat": "self, /, repeats, axis=None",
     "ndarray.reshape": "self, /, *shape, order='C', copy=None",
     "ndarray.round": "self, /, decimals=0, out=None",
     "ndarray.squeeze": "self, /, axis=None",
-    "ndarray.std": "self, /, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, "
-        "where=True, mean=None, correction=None",
-    "ndarray.sum":
-        "self, /, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+    "ndarray.std": f"{_REDUCTION}, {_MOMENT}",
+    "ndarray.sum": f"{_REDUCTION}, keepdims=False, initial=None, where=True",
     "ndarray.swapaxes": "self, axis1, axis2, /",
     "ndarray.take": "self, /, indices, axis=None, out=None, mode='raise'",
     "ndarray.trace": "self, /, offset=0, axis1=0, axis2=1, dtype=None, out=None",
     "ndarray.transpose": "self, /, *axes",
     "ndarray.view": "self, /, dtype=None, type=None",
-    "ndarray.var": "self, /, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, "
-        "where=True, mean=None, correction=None",
-}  # fmt: skip
+    "ndarray.var": f"{_REDUCTION}, {_MOMENT}",
+}
 _UFUNC = (
     "/, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True, "
     "signature=None"
@@ -109,76 +105,76 @@ _UFUNC = (
 
 
 @functools.cache
-def signature_of(theirs: Any, method: str = "") -> inspect.Signature:
-    """The parameters of a function of NumPy, or of a method of arrays.
+def signature_of(original: Any, method: str = "") -> inspect.Signature:
+    """Returns the signature of a function of NumPy, or of a method of arrays.
 
     >>> list(signature_of(np.dot).parameters), list(signature_of(None, "swapaxes").parameters)
     (['a', 'b', 'out'], ['self', 'axis1', 'axis2'])
     """
-    if isinstance(theirs, np.ufunc):
-        operands = "x" if theirs.nin == 1 else ", ".join(f"x{k + 1}" for k in range(theirs.nin))
+    if isinstance(original, np.ufunc):
+        operands = "x" if original.nin == 1 else ", ".join(f"x{k + 1}" for k in range(original.nin))
         text = f"{operands}, {_UFUNC}"
-    elif isinstance(theirs, type):
+    elif isinstance(original, type):
         text = "x, /"
     else:
-        text = SIGNATURES.get(f"ndarray.{method}" if method else theirs.__name__, "")
+        text = SIGNATURES.get(f"ndarray.{method}" if method else original.__name__, "")
     if not text:
-        return inspect.signature(theirs)
+        return inspect.signature(original)
     scope: dict[str, Any] = {}
-    exec(f"def f({text}): ...", scope)  # a text of the table above
+    exec(f"def f({text}): ...", scope)  # from the table above
     return inspect.signature(scope["f"])
 
 
 @functools.lru_cache(maxsize=4096)
-def _resolved(ufunc: Any, kinds: tuple[Any, ...], dtype: np.dtype | None) -> list[str]:
-    """The dtypes in which a ufunc computes with operands of these kinds, and that of the result,
-    which may be given."""
+def _resolved_dtypes(ufunc: Any, kinds: tuple[Any, ...], dtype: np.dtype | None) -> list[str]:
+    """Returns the dtypes in which a ufunc computes with operands of these kinds, and that of the
+    result. ``dtype`` may fix the latter."""
     fixed: dict[str, Any] = {}
     if dtype is not None:
         fixed = {"signature": (*(None,) * len(kinds), dtype)}
     return [each.name for each in ufunc.resolve_dtypes((*kinds, None), **fixed)]
 
 
-class Numpys:
-    """A function of NumPy, or a method of arrays, as compiled code has it."""
+class NumpyFunction:
+    """A function of NumPy, or a method of arrays, with the function that implements it."""
 
-    def __init__(self, theirs: Any, ours: Callable[..., Any], method: str = "") -> None:
-        self.theirs, self.ours, self.method = theirs, ours, method
-        self.__name__ = method or theirs.__name__
+    def __init__(self, original: Any, implementation: Callable[..., Any], method: str = "") -> None:
+        self.original, self.implementation, self.method = original, implementation, method
+        self.__name__ = method or original.__name__
 
     @functools.cached_property
     def __signature__(self) -> inspect.Signature:
-        return signature_of(self.theirs, self.method)
+        return signature_of(self.original, self.method)
 
     @functools.cached_property
-    def own(self) -> list[inspect.Parameter]:
-        """The parameters of our function."""
-        return list(inspect.signature(self.ours).parameters.values())
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the implementation."""
+        return list(inspect.signature(self.implementation).parameters.values())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._ask(args, kwargs)
+        self._raise_as_numpy(args, kwargs)
         bound = self.__signature__.bind(*args, **kwargs).arguments
         given = {
             name: thing
-            for name, thing in ((name, _setting(name, bound[name])) for name in bound)
+            for name, thing in ((name, _as_setting(name, bound[name])) for name in bound)
             if not _is_default(self.__signature__.parameters[name], thing)
         }
         if "dtype" in given:
             given["dtype"] = np.dtype(given["dtype"]).name
-        if isinstance(self.theirs, np.ufunc):
-            return self._elementwise(given)
-        weak = self.theirs in WEAK or self.method == "clip"
+        if isinstance(self.original, np.ufunc):
+            return self._call_ufunc(given)
+        weak = self.original in WEAK or self.method == "clip"
         given = {name: as_arrays(name, thing, weak) for name, thing in given.items()}
-        return self.ours(*self._positional(given), **given)
+        return self.implementation(*self._positional(given), **given)
 
     def _positional(self, given: dict[str, Any]) -> list[Any]:
-        """Takes what our function is given by its place out of ``given``. Raises where something
-        is left that it does not have."""
+        """Removes the positional arguments of the implementation from ``given`` and returns them.
+        Refuses other arguments that it does not have."""
         positional: list[Any] = []
-        theirs = list(self.__signature__.parameters.values())
-        names = {parameter.name for parameter in theirs}
-        own = [p for p in self.own if p.kind is not p.KEYWORD_ONLY]
-        for k, parameter in enumerate(theirs):
+        declared = list(self.__signature__.parameters.values())
+        names = {parameter.name for parameter in declared}
+        own = [p for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
+        for k, parameter in enumerate(declared):
             if parameter.name not in given or k >= len(own):
                 break
             if own[k].name != parameter.name and own[k].name in names:
@@ -189,15 +185,15 @@ class Numpys:
                 positional += thing if several else [thing]
                 break
             positional.append(thing)
-        taken = {parameter.name for parameter in self.own}
-        if theirs[-1].kind is inspect.Parameter.VAR_KEYWORD:
-            given.update(given.pop(theirs[-1].name, {}))
+        accepted = {parameter.name for parameter in self.parameters}
+        if declared[-1].kind is inspect.Parameter.VAR_KEYWORD:
+            given.update(given.pop(declared[-1].name, {}))
         for name in given:
-            if name not in taken and not name.startswith("**"):
-                raise self._refused(name)
+            if name not in accepted and not name.startswith("**"):
+                raise self._unsupported(name)
         return positional
 
-    def _refused(self, name: str) -> CompileError:
+    def _unsupported(self, name: str) -> CompileError:
         return DTypeError(
             f"the argument '{name}' of '{self.__name__}' is not supported",
             "omit the argument",
@@ -205,59 +201,67 @@ class Numpys:
 
     # ---- ufuncs
 
-    def _elementwise(self, given: dict[str, Any]) -> Any:
-        """A ufunc of its operands: in the dtypes of the loop that NumPy takes for them."""
+    def _call_ufunc(self, given: dict[str, Any]) -> Any:
+        """Calls a ufunc with bound arguments."""
         operands = [given.pop(name) for name in list(given) if name[0] == "x"]
         dtype = given.pop("dtype", None)
         for name in given:
-            raise self._refused(name)
-        return self.of(*(as_arrays("x", operand, weak=True) for operand in operands), dtype=dtype)
+            raise self._unsupported(name)
+        return self.apply(
+            *(as_arrays("x", operand, weak=True) for operand in operands), dtype=dtype
+        )
 
-    def of(self, *operands: Any, dtype: Any = None) -> Any:
-        """A ufunc of arrays and numbers."""
-        loop = self._loop(operands, dtype)
+    def apply(self, *operands: Any, dtype: Any = None) -> Any:
+        """Returns the result of a ufunc, computed in the dtypes that NumPy computes in."""
+        loop = self._loop_dtypes(operands, dtype)
         if loop is None:
-            return self.ours(*operands)
-        *inputs, wanted = loop
+            return self.implementation(*operands)
+        *inputs, result_dtype = loop
         out = None
-        promotes = self.theirs in PROMOTING and not self._squares(operands, inputs)
+        promotes = self.original in PROMOTING and not self._is_integer_power(operands, inputs)
         if dtype is None and (promotes or not _differ(operands, inputs)):
             try:
-                out = self.ours(*operands)
+                out = self.implementation(*operands)
             except CompileError:
                 if not _differ(operands, inputs):
                     raise
-        if out is None or dtype_of(out) not in (None, wanted):
-            out = self.ours(*(_cast(operand, name) for operand, name in zip(operands, inputs)))
-        return out if dtype_of(out) in (None, wanted) else structure.cast(out, dtype=wanted)
+        if out is None or dtype_of(out) not in (None, result_dtype):
+            out = self.implementation(
+                *(_cast(operand, name) for operand, name in zip(operands, inputs))
+            )
+        if dtype_of(out) in (None, result_dtype):
+            return out
+        return structure.cast(out, dtype=result_dtype)
 
-    def _squares(self, operands: Sequence[Any], inputs: Sequence[str]) -> bool:
-        """Decide whether this is a power of integers or complex numbers in another dtype: there
-        NumPy before 2.3 gives ``x ** 2`` in a dtype of its own."""
-        base = _kind(operands[0]) if self.theirs is np.power else None
+    def _is_integer_power(self, operands: Sequence[Any], inputs: Sequence[str]) -> bool:
+        """True for a power of integers or complex numbers in another dtype. There NumPy before 2.3
+        returns ``x ** 2`` in a dtype of its own."""
+        base = _operand_kind(operands[0]) if self.original is np.power else None
         if not isinstance(base, np.dtype) or base.kind not in "biuc":
             return False
         return inputs[0] not in (base.name, "float64")
 
-    def _loop(self, operands: Sequence[Any], dtype: Any) -> list[str] | None:
-        """The dtypes in which NumPy computes, and that of the result; None if not known."""
-        kinds = [_kind(operand) for operand in operands]
-        if any(kind is None for kind in kinds) or self.theirs.signature:
+    def _loop_dtypes(self, operands: Sequence[Any], dtype: Any) -> list[str] | None:
+        """Returns the dtypes in which NumPy computes, and that of the result; None if not known."""
+        kinds = [_operand_kind(operand) for operand in operands]
+        if any(kind is None for kind in kinds) or self.original.signature:
             if dtype is not None:
-                raise self._refused("dtype")
+                raise self._unsupported("dtype")
             return None
         if not any(isinstance(kind, np.dtype) for kind in kinds):
             kinds = [np.dtype(kind) for kind in kinds]
-        return _resolved(self.theirs, tuple(kinds), None if dtype is None else np.dtype(dtype))
+        return _resolved_dtypes(
+            self.original, tuple(kinds), None if dtype is None else np.dtype(dtype)
+        )
 
-    # ---- what NumPy says
+    # ---- NumPy's own checks
 
-    def _ask(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raises what NumPy raises for arguments of such shapes and dtypes, as far as these are
-        known: it is given stand-ins."""
+    def _raise_as_numpy(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raises what NumPy raises for arguments of these shapes and dtypes, where they are known.
+        Calls NumPy with stand-ins."""
         try:
             budget = [costs().checked_array_elements]
-            square = getattr(self.theirs, "__module__", "") == "numpy.linalg"
+            square = getattr(self.original, "__module__", "") == "numpy.linalg"
             given = [stand_in(arg, square, budget) for arg in args]
             named = {key: stand_in(arg, square, budget) for key, arg in kwargs.items()}
         except LookupError:
@@ -268,7 +272,7 @@ class Numpys:
             and (named.get("out") is not None)
         ):
             return
-        called = self.theirs
+        called = self.original
         if self.method:
             called, given = getattr(given[0], self.method), given[1:]
         try:
@@ -276,7 +280,7 @@ class Numpys:
                 warnings.simplefilter("ignore")
                 called(*given, **named)
         except (ArithmeticError, MemoryError):
-            return  # by the numbers that stand there
+            return  # caused by the stand-ins' numbers
         except Exception as error:
             if "ingular" in str(error) or "converge" in str(error):
                 return
@@ -286,8 +290,8 @@ class Numpys:
 
 
 def as_arrays(name: str, thing: Any, weak: bool) -> Any:
-    """An argument with arrays in the place of lists where NumPy makes these, and in the place of
-    numbers, unless they are ``weak``."""
+    """Returns an argument with lists converted to arrays where NumPy does so. Numbers become
+    arrays, too, unless they are ``weak``."""
     if name in SEQUENCES:
         if isinstance(thing, Tensor) or isinstance(getattr(thing, "type", None), ArrayType):
             count = (shape_of(thing) or (None,))[0]
@@ -303,7 +307,7 @@ def as_arrays(name: str, thing: Any, weak: bool) -> Any:
     if name not in ARRAYS:
         return thing
     if isinstance(thing, (list, tuple)) or not weak and _is_number(thing):
-        return ours_of_numpy.array(thing)
+        return our_numpy.array(thing)
     return thing
 
 
@@ -312,9 +316,8 @@ def _is_number(thing: Any) -> bool:
     return isinstance(kind, (bool, int, float, complex, np.generic, ScalarType))
 
 
-def _setting(name: str, thing: Any) -> Any:
-    """An argument with Python's ints and bools in the place of NumPy's, unless arrays are made
-    of it: these have NumPy's dtypes."""
+def _as_setting(name: str, thing: Any) -> Any:
+    """Returns an argument with NumPy's ints and bools as Python's, unless it becomes an array."""
     return thing if name in ARRAYS or name in SEQUENCES or name in _OF_DTYPE else _plain(thing)
 
 
@@ -331,13 +334,13 @@ def _is_default(parameter: inspect.Parameter, thing: Any) -> bool:
     return thing is default or type(thing) is type(default) and thing == default
 
 
-_KINDS: dict[Any, Any] = {BOOL: np.dtype(bool), INT: int, FLOAT: float, COMPLEX: complex}
+_KINDS_OF_NUMBERS: dict[Any, Any] = {BOOL: np.dtype(bool), INT: int, FLOAT: float, COMPLEX: complex}
 
 
-def _kind(operand: Any) -> Any:
-    """What ``resolve_dtypes`` is told of an operand; None if not known."""
+def _operand_kind(operand: Any) -> Any:
+    """Returns an operand's dtype or Python type for ``resolve_dtypes``; None if not known."""
     if isinstance(operand, Value) and not isinstance(operand.type, ArrayType):
-        return _KINDS.get(operand.type)
+        return _KINDS_OF_NUMBERS.get(operand.type)
     if isinstance(operand, bool):
         return np.dtype(bool)
     if isinstance(operand, (int, float, complex)) and not isinstance(operand, np.generic):
@@ -358,7 +361,8 @@ def _differ(operands: Sequence[Any], dtypes: Sequence[str]) -> bool:
 
 
 def stand_in(thing: Any, square: bool, budget: list[int]) -> Any:
-    """Something of the same type, made without memory. Raises LookupError where not known."""
+    """Returns an array or number of the same type, made without memory. Raises LookupError where
+    the type is not known."""
     if isinstance(thing, Value):
         return _stand_in(thing.type, square, budget)
     if isinstance(thing, Tensor):
@@ -386,4 +390,4 @@ def _stand_in(type_: Any, square: bool, budget: list[int]) -> Any:
     return np.broadcast_to(np.asarray(dtype.kind in "fc", dtype), shape)
 
 
-__all__ = ["Numpys", "as_arrays", "signature_of", "stand_in"]
+__all__ = ["NumpyFunction", "as_arrays", "signature_of", "stand_in"]

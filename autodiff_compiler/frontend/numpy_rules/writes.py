@@ -1,7 +1,7 @@
 """NumPy's functions and methods that write to an array: ``np.copyto(y, x)``, ``y.fill(0.0)``.
 
-Two tables, ``WRITERS`` and ``WRITING_METHODS``, of what the array becomes. Each entry has NumPy's
-parameters, and takes values.
+``WRITERS`` and ``WRITING_METHODS`` map each of them to a function that returns the new value of the
+array. It has NumPy's parameters, and takes run-time values.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import HeapRef
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers
 from autodiff_compiler.frontend.numpy_rules.sharing import is_array
 from autodiff_compiler.frontend.objects.array_updates import replace_array
@@ -53,8 +54,8 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     row, chosen = _row(vals), ops.reshape(as_array(mask), (-1,))
     count = known_sizes(row, "place")[0]
-    turn = ours.cumsum(structure.cast(chosen, dtype="int64")) - 1
-    found = item_at(row, ours.maximum(turn, 0) % count)
+    number = ours.cumsum(structure.cast(chosen, dtype="int64")) - 1
+    found = item_at(row, ours.maximum(number, 0) % count)
     return _in_shape(_where(chosen, found, ops.reshape(arr, (-1,)), arr), arr)
 
 
@@ -86,10 +87,10 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> An
     sizes = known_sizes(indices, "put_along_axis")
     axis %= len(sizes)
     places = [
-        indices if place == axis
-        else tensor(np.arange(size).reshape([-1 if k == place else 1 for k in range(len(sizes))]))
+        tensor(np.arange(size).reshape([-1 if k == place else 1 for k in range(len(sizes))]))
         for place, size in enumerate(known_sizes(arr, "put_along_axis"))
-    ]  # fmt: skip
+    ]
+    places[axis] = indices
     index = tuple(("op", place) for place in range(len(places)))
     return _in_shape(indexing.set_item(arr, as_array(values), *places, index=index), shape)
 
@@ -105,18 +106,26 @@ def _sort(a: Any, axis: int = -1, kind: Any = None, *, stable: Any = None) -> An
 
 
 WRITERS: dict[Any, Callable[..., Any]] = {
-    np.copyto: _copyto, np.fill_diagonal: _fill_diagonal, np.place: _place, np.put: _put,
-    np.put_along_axis: _put_along_axis, np.putmask: _putmask,
-}  # fmt: skip
+    np.copyto: _copyto,
+    np.fill_diagonal: _fill_diagonal,
+    np.place: _place,
+    np.put: _put,
+    np.put_along_axis: _put_along_axis,
+    np.putmask: _putmask,
+}
 WRITING_METHODS: dict[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort}
-#: Those that NumPy's scalars have, too. They write to a copy there: nothing changes.
+#: Methods that NumPy's scalars have, too. There they write to a copy, and nothing changes.
 OF_SCALARS = frozenset({"fill", "put"})
 
 
 def write_by(
-    low: Any, name: str, becomes: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Lowering,
+    name: str,
+    new_value: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> None:
-    """Write to an array by one of NumPy's functions, which return nothing."""
+    """Writes to an array by one of NumPy's functions, which return None."""
     owner = next(iter((*args, *kwargs.values())), None)
     owner = low.lifted(owner)
     if not isinstance(owner, Value) or not isinstance(owner.type, ArrayType):
@@ -127,7 +136,7 @@ def write_by(
         )
 
     def run(*given: Any, **named: Any) -> Any:
-        return becomes(*given, **named)
+        return new_value(*given, **named)
 
     run.__name__ = name
     written = low.macro(run, args, kwargs)
@@ -144,20 +153,22 @@ def write_by(
 
 
 def as_array(thing: Any) -> Any:
-    """Return lists and arrays as arrays; a number, and what is an array, as it is."""
+    """Returns a list as an array; other values as they are."""
     if isinstance(thing, (list, tuple)):
         known = np.array(thing) if not _holds_values(thing) else None
         return ours.array(thing) if known is None else tensor(known)
     return thing
 
 
-def beside_arrays(low: Any, sign: str, left: Any, right: Any) -> tuple[Any, Any]:
-    """Return the operands of an operator of plain NumPy code: a list or tuple beside an array is an
-    array. A sequence times a scalar is repeated, or an error."""
+def beside_arrays(low: Lowering, sign: str, left: Any, right: Any) -> tuple[Any, Any]:
+    """Returns the operands of an operator of plain NumPy code. A list or tuple beside an array
+    becomes an array. A sequence times a scalar is repeated, or an error, and stays a sequence."""
     pair = [left, right]
     for place, (array, other) in enumerate(((right, left), (left, right))):
-        listed = isinstance(other, HeapRef) and other.kind == "list" or type(other) in (tuple, list)
-        if not is_array(array) or not listed:
+        is_list = (
+            isinstance(other, HeapRef) and other.kind == "list" or type(other) in (tuple, list)
+        )
+        if not is_array(array) or not is_list:
             continue
         if sign != "Mult" or array.type.ndim or low.compilation.aliases.is_array(array):
             pair[place] = low.lifted(as_array(python_containers(low, other)))
@@ -172,7 +183,7 @@ def _holds_values(thing: Any) -> bool:
 
 
 def _row(thing: Any) -> Any:
-    """Return all elements in one row; one number makes a row of one."""
+    """Returns all elements in one row. A number becomes a row of one."""
     thing = as_array(thing)
     if isinstance(thing, (bool, int, float, complex)):
         return tensor(np.array([thing]))
@@ -180,7 +191,7 @@ def _row(thing: Any) -> Any:
 
 
 def _cycled(values: Any, count: int) -> Any:
-    """Return ``count`` elements of ``values``, which begins again where it ends."""
+    """Returns ``count`` elements of ``values``, repeated cyclically."""
     values = as_array(values)
     if rank_of(values) == 0 or isinstance(values, (bool, int, float, complex)):
         return values

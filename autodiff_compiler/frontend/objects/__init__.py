@@ -1,1 +1,1 @@
-"""TODO."""
+"""Objects of user classes, their attributes, and writes to objects from outside."""

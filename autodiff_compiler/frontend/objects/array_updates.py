@@ -1,4 +1,4 @@
-"""In-place updates of arrays: the new value takes the place of the old under every name."""
+"""In-place updates of arrays: a new value replaces the old one under every name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from autodiff_compiler.ops.methods.in_place import as_before
 
 
 def replace_array(low: Lowering, owner: Value, new: Value) -> Value:
+    """Writes a new value to an array or Parameter. Returns the array as it is now."""
     parameter = parameter_behind(low, owner)
     new = as_before(owner, new)
     if parameter is not None:
@@ -25,7 +26,7 @@ def replace_array(low: Lowering, owner: Value, new: Value) -> Value:
 
 
 def replace_everywhere(low: Lowering, owner: Value, new: Value) -> Value:
-    """A new value takes the place of ``owner`` under every name that holds it."""
+    """Replaces ``owner`` by a new value under every name. Returns that value."""
     memory = low.compilation.aliases.of(owner)
     low.written_arrays |= {
         low.caller_values[value] for value in memory if value in low.caller_values
@@ -37,7 +38,8 @@ def replace_everywhere(low: Lowering, owner: Value, new: Value) -> Value:
 
 
 def refuse_write(low: Lowering, owner: Value) -> None:
-    """Refuses to write to what is not this text's to write to."""
+    """Refuses a write to an outside Tensor, a read-only view, or a variable that this function
+    cannot rebind."""
     memory = low.compilation.aliases.of(owner)
     things = ((value, low.original(value)) for value in memory)
     if any(
@@ -62,7 +64,7 @@ def refuse_write(low: Lowering, owner: Value) -> None:
 
 
 def _refuse_outer(low: Lowering, memory: frozenset[Any]) -> None:
-    """Variables of a function around this one, which cannot be given a new value from here."""
+    """Refuses a write that changes a variable of an enclosing function."""
     within = {id(frame) for frame in (low.frame, *low.waiting_frames)}
     frame = low.frame.outer
     while frame is not None:
@@ -78,8 +80,8 @@ def _refuse_outer(low: Lowering, memory: frozenset[Any]) -> None:
 
 
 def _refuse_views(low: Lowering, owner: Value) -> None:
-    """A view shares its tensor's memory, so a write through one would show in the other."""
-    held = low.heap_ownership(low.state).count  # a list that was only just assigned is dropped
+    """Refuses a write to a Tensor that is a view of a live one, or of which a view is live."""
+    held = low.heap_ownership(low.state).count  # without lists that nothing refers to
     live = [low.state.heap[ref] for ref in held]
     for names in (low.state.names, *(frame.names for frame in low.waiting_frames)):
         live += names.values()

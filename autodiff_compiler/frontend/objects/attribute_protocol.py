@@ -1,15 +1,13 @@
-"""Attributes as Python's protocol finds and sets them, for objects that the text made and for those
-from outside.
+"""Python's attribute protocol, for objects on the heap and for objects from outside.
 
-To read: ``__getattribute__`` of the class, if it is the user's; else a data descriptor of the
-class, the object's own, what else the class has, ``__getattr__``. To set: ``__setattr__`` of the
-class, if it is the user's; else a data descriptor of the class, else the object's own. Methods of
-the user's are texts, written out where they are called. A Cell sets attributes as it always does.
+A read tries, in this order: a user-defined ``__getattribute__``, a data descriptor of the class,
+the object's own attributes, other attributes of the class, and ``__getattr__``. A write tries a
+user-defined ``__setattr__``, a data descriptor of the class, then the object's own attributes.
+User-defined methods are inlined. A Cell sets attributes by its own ``__setattr__``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import types
@@ -42,32 +40,32 @@ from autodiff_compiler.frontend.objects.outside_writes import store_outside
 from autodiff_compiler.interface import Write, special
 from autodiff_compiler.ir.nodes import Value
 
-#: What has no method of the user's, as is known at a glance.
-PLAINEST = (Value, int, float, bool, str, tuple, type(None))
-#: Methods of Python's own classes that reach an attribute.
+#: Types whose values certainly have no user-defined methods.
+_WITHOUT_SPECIAL_METHODS = (Value, int, float, bool, str, tuple, type(None))
+#: Python's own methods that read or set an attribute.
 _REACHING = ("__getattribute__", "__setattr__")
 
 
 def class_attribute(low: Lowering, cls: type, name: str) -> Any:
-    """Return what ``cls`` defines under a name, guarded from now on."""
+    """Returns the attribute of a class, guarded from now on."""
     found = low.compilation.read_attribute(cls, name, low.builder.span)
     return getattr(found, "__func__", found)
 
 
 def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
-    """``owner.name`` for an object that the text made, or one from outside."""
-    if _runs(low, owner, "__getattribute__"):
+    """Returns ``owner.name`` for an object on the heap or from outside."""
+    if _is_inlined(low, owner, "__getattribute__"):
         own = low.special(owner, "__getattribute__")
         if own is not None:
             return low.call(own, (name,), {})
-    elif is_written(special(type(owner), "__getattribute__")):
+    elif is_user_function(special(type(owner), "__getattribute__")):
         return low.lifted(low.compilation.read_attribute(owner, name, low.builder.span))
     return _get_attribute_plainly(low, owner, name)
 
 
-def _runs(low: Lowering, owner: Any, *names: str) -> bool:
-    """Return True if the special methods of these names are inlined, if the class has them.
-    Methods that reach no written object are run by Python while compiling, under a guard."""
+def _is_inlined(low: Lowering, owner: Any, *names: str) -> bool:
+    """True if the special methods of these names are inlined where the class has them. Methods that
+    reach no written object run while compiling, under a guard."""
     if isinstance(owner, HeapRef):
         return True
     if not _writes_attributes(low):
@@ -75,11 +73,13 @@ def _runs(low: Lowering, owner: Any, *names: str) -> bool:
     for name in names:
         low.compilation.guard_special_method(owner, name)
     kind = type(owner)
-    return any(is_written(special(kind, name)) for name in names) and _leads(low, owner)
+    return any(is_user_function(special(kind, name)) for name in names) and _reaches_writes(
+        low, owner
+    )
 
 
-def _leads(low: Lowering, owner: Any) -> bool:
-    """Return True if methods of an outside object can reach an object that is written."""
+def _reaches_writes(low: Lowering, owner: Any) -> bool:
+    """True if methods of an outside object can reach an object that is written."""
     targets = frozenset(id(write.target) for write in _writes(low) if write.name is not None)
     key = (id(owner), targets)
     if key not in low.compilation.may_reach_written:
@@ -90,9 +90,9 @@ def _leads(low: Lowering, owner: Any) -> bool:
 
 
 def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
-    """Return True if an inlined ``__getattr__`` or ``__getattribute__`` looks up an attribute
-    that is missing."""
-    if not _runs(low, owner, "__getattribute__", "__getattr__"):
+    """True if an inlined ``__getattribute__`` finds this attribute, or an inlined ``__getattr__``
+    because it is missing."""
+    if not _is_inlined(low, owner, "__getattribute__", "__getattr__"):
         return False
     if low.special(owner, "__getattribute__") is not None:
         return True
@@ -101,18 +101,18 @@ def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
         there = name in held or special(held["__class__"], name) is not None
     else:
         there = inspect.getattr_static(owner, name, MISSING) is not MISSING
-        there = there or _cell(low, owner, name) is not None
+        there = there or _written_cell(low, owner, name) is not None
     return not there and low.special(owner, "__getattr__") is not None
 
 
 def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
-    """``object.__getattribute__(owner, name)``, or what ``__getattr__`` gives."""
+    """Returns ``object.__getattribute__(owner, name)``, or the result of ``__getattr__``."""
     if isinstance(owner, (HeapRef, SuperProxy)):
         return _object_attribute(low, owner, name)
-    cell = _cell(low, owner, name)
+    cell = _written_cell(low, owner, name)
     if cell is not None and low.state.heap[cell] is not MISSING:
         return low.certainly(low.state.heap[cell])
-    getter = _getter(low, owner, name)
+    getter = _outside_getter(low, owner, name)
     if getter is not None:
         return low.call(getter, (), {})
     if _writes_attributes(low):
@@ -120,25 +120,25 @@ def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
         found = _descriptor(low, owner, kind, name)
         own = getattr(owner, "__dict__", {})
         if found is not None and (name not in own or special(type(found), "__set__")):
-            reader = low.special(found, "__get__") if _leads(low, owner) else None
+            reader = low.special(found, "__get__") if _reaches_writes(low, owner) else None
             if reader is not None:
                 return low.call(reader, (owner, kind), {})
         fallback = None
         if inspect.getattr_static(owner, name, MISSING) is MISSING:
-            runs = _runs(low, owner, "__getattr__")
+            runs = _is_inlined(low, owner, "__getattr__")
             fallback = low.special(owner, "__getattr__") if runs else None
         if fallback is not None:
             return low.call(fallback, (name,), {})
-    below = is_written(special(type(owner), "__getattribute__"))
+    below = is_user_function(special(type(owner), "__getattribute__"))
     read = low.compilation.read_default_attribute if below else low.compilation.read_attribute
     found = read(owner, name, low.builder.span)
-    if name == "__dict__" and _is_ones_own(low, owner):
+    if name == "__dict__" and _has_writable_dict(low, owner):
         low.compilation.dict_owners[id(found)] = owner
     return low.lifted(found)
 
 
 def _writes(low: Lowering) -> list[Write]:
-    """Return the writes to outside objects that are known so far."""
+    """Returns the writes to outside objects that are known so far."""
     return [*low.compilation.written.values(), *low.compilation.discovered.values()]
 
 
@@ -146,17 +146,17 @@ def _writes_attributes(low: Lowering) -> bool:
     return any(write.name is not None for write in _writes(low))
 
 
-def _is_ones_own(low: Lowering, owner: Any) -> bool:
-    """Return True if the ``__dict__`` of an outside object holds attributes that may be
-    written through it."""
+def _has_writable_dict(low: Lowering, owner: Any) -> bool:
+    """True if the attributes of an outside object may be written through its ``__dict__``."""
     fixed = isinstance(owner, (Cell, type, types.ModuleType))
     if fixed and any(write.target is owner and write.name for write in _writes(low)):
         raise refused_object_dict(low, type(owner))
     return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
 
 
-def _cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
-    """The cell of a written attribute: of the object's own, or of its class's."""
+def _written_cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
+    """Returns the cell of a written attribute, of the object or of its class; None without a
+    write."""
     found = low.compilation.heap_object_of(low.state.heap, owner, name)
     if found is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
         return found
@@ -170,11 +170,11 @@ def _cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
 
 
 def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
-    """Return the user-defined descriptor that the class has under a name, guarded from now
-    on; None if it has none."""
+    """Returns the user-defined descriptor that the class has under a name, guarded from now on;
+    None if it has none."""
     found = special(cls, name)
     kinds = (special(type(found), way) for way in ("__get__", "__set__"))
-    if not any(map(is_written, kinds)):
+    if not any(map(is_user_function, kinds)):
         return None
     path = low.compilation.path(owner)
     if isinstance(owner, HeapRef):
@@ -189,8 +189,8 @@ def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
 
 
 def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> Any:
-    """``thing.name``: of the object itself, or of its class; for ``super()``, of the classes
-    after the one that the method stands in."""
+    """Returns ``thing.name`` of an object on the heap, or of its class. For ``super()``, only the
+    classes after the one of the method are asked."""
     ref = thing.ref if isinstance(thing, SuperProxy) else thing
     held = low.state.heap[ref]
     cls = held["__class__"]
@@ -205,59 +205,78 @@ def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> 
             return types.MethodType(getattr(object, name), ref)
     elif name in held:
         return held[name]
+    return _attribute_of_class(low, ref, cls, name)
+
+
+def _attribute_of_class(low: Lowering, ref: HeapRef, cls: type, name: str) -> Any:
+    """Returns an attribute that a class gives to its object on the heap."""
     found = inspect.getattr_static(cls, name, MISSING)
     if isinstance(found, (property, functools.cached_property)):
-        getter = found.fget if isinstance(found, property) else found.func
-        low.compilation.guard_class_attribute(cls, name)
-        if (path := low.compilation.path(found)) is not None:
-            place = "fget" if isinstance(found, property) else "func"
-            low.compilation.register_path(getter, f"{path}.{place}")
-        return low.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
+        return low.call(types.MethodType(_property_getter(low, cls, name, found), ref), (), {})
     if isinstance(found, types.FunctionType):
         return types.MethodType(class_attribute(low, cls, name), ref)
     descriptor = _descriptor(low, ref, cls, name)
     reader = None if descriptor is None else low.special(descriptor, "__get__")
     if reader is not None:
-        return low.call(reader, (ref, held["__class__"]), {})
-    fallback = low.special(ref, "__getattr__") if found is MISSING else None
+        return low.call(reader, (ref, low.state.heap[ref]["__class__"]), {})
+    if found is not MISSING:
+        return low.lifted(low.compilation.read_attribute(cls, name, low.builder.span))
+    fallback = low.special(ref, "__getattr__")
     if fallback is not None:
         return low.call(fallback, (name,), {})
-    if found is MISSING:
+    raise low.fail(
+        UnknownAttribute,
+        f"the object '{cls.__name__}' has no attribute '{name}'",
+        suggestion(name, [*low.state.heap[ref], *dir(cls)])
+        or f"assign self.{name} in its __init__",
+    )
+
+
+def _property_getter(
+    low: Lowering, cls: type, name: str, found: property | functools.cached_property[Any]
+) -> Callable[..., Any]:
+    """Returns the function behind a property, guarded from now on."""
+    place = "fget" if isinstance(found, property) else "func"
+    getter: Callable[..., Any] | None = getattr(found, place)
+    if getter is None:
         raise low.fail(
             UnknownAttribute,
-            f"the object '{cls.__name__}' has no attribute '{name}'",
-            suggestion(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
+            f"the property '{name}' of a '{cls.__name__}' cannot be read: it has no getter",
+            "give the property a getter: @property",
         )
-    return low.lifted(low.compilation.read_attribute(cls, name, low.builder.span))
+    low.compilation.guard_class_attribute(cls, name)
+    if (path := low.compilation.path(found)) is not None:
+        low.compilation.register_path(getter, f"{path}.{place}")
+    return getter
 
 
 def set_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:
-    """``owner.name = value`` for an object that the text made, or one from outside."""
-    own = low.special(owner, "__setattr__")
-    if own is not None:
-        with _setting(low, owner, own, name):
-            low.call(own, (name, value), {})
+    """Sets ``owner.name`` of an object on the heap or from outside."""
+    method = low.special(owner, "__setattr__")
+    if method is not None:
+        with _setting(low, owner, method, name):
+            low.call(method, (name, value), {})
         return
     cls = low.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
-    if isinstance(owner, HeapRef) and _is_frozen(cls):
+    if isinstance(owner, HeapRef) and is_frozen(cls):
         raise _read_only(low, cls, name)
     set_attribute_plainly(low, owner, name, value)
 
 
 def set_attribute_plainly(low: Lowering, owner: Any, name: str, value: Any) -> None:
-    """``object.__setattr__(owner, name, value)``."""
+    """Does ``object.__setattr__(owner, name, value)``."""
     if isinstance(owner, SuperProxy):
         owner = owner.ref
-    made = isinstance(owner, HeapRef)
-    cls = low.state.heap[owner]["__class__"] if made else type(owner)
+    on_heap = isinstance(owner, HeapRef)
+    cls = low.state.heap[owner]["__class__"] if on_heap else type(owner)
     descriptor = _descriptor(low, owner, cls, name)
     writer = None if descriptor is None else low.special(descriptor, "__set__")
     if writer is not None:
         with _setting(low, descriptor, writer, name):
             low.call(writer, (owner, value), {})
-    elif made:
+    elif on_heap:
         _store_in_object(low, owner, cls, name, value)
-    elif (setter := _setter(low, owner, name)) is not None:
+    elif (setter := _outside_setter(low, owner, name)) is not None:
         low.call(setter, (value,), {})
     else:
         low.compilation.guard_special_method(owner, name)  # the class may gain a descriptor
@@ -266,12 +285,12 @@ def set_attribute_plainly(low: Lowering, owner: Any, name: str, value: Any) -> N
 
 @contextmanager
 def _setting(low: Lowering, owner: Any, method: Any, name: str) -> Iterator[None]:
-    """Report refusals inside ``method`` at the line that sets the attribute ``name``."""
+    """Enters a block that runs ``method``. Reports its refusals at the line that sets ``name``."""
     kind = low.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
     place, problems = low.place, low.compilation.problems
     mark = len(problems)
 
-    def told(problem: Problem) -> Problem:
+    def at_assignment(problem: Problem) -> Problem:
         if place is None or problem.kind not in (UnsupportedSyntax, DTypeError):
             return problem
         where = f" ({problem.span.place})" if problem.span else ""
@@ -284,9 +303,9 @@ def _setting(low: Lowering, owner: Any, method: Any, name: str) -> Iterator[None
     try:
         yield
     except CompileError as error:
-        raise error.holding([*map(told, error.problems)]) from None
+        raise error.holding([*map(at_assignment, error.problems)]) from None
     finally:
-        problems[mark:] = map(told, problems[mark:])
+        problems[mark:] = map(at_assignment, problems[mark:])
 
 
 def _read_only(low: Lowering, cls: type, name: str) -> CompileError:
@@ -300,7 +319,8 @@ def _read_only(low: Lowering, cls: type, name: str) -> CompileError:
 def call_attribute_protocol(
     low: Lowering, callee: Any, args: Sequence[Any]
 ) -> tuple[Any, ...] | None:
-    """The outcome of ``object.__setattr__`` and its like, in a tuple; None of other calls."""
+    """Returns the outcome of ``object.__setattr__`` and its like, in a tuple; None for other
+    calls."""
     name = getattr(callee, "__name__", "")
     if name not in _REACHING:
         return None
@@ -329,7 +349,7 @@ def _store_in_object(low: Lowering, ref: HeapRef, cls: type, name: str, value: A
 
 
 def store_own(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
-    """Sets an attribute of an object that the text made, as its own."""
+    """Sets an object's own attribute on the heap."""
     found = special(cls, name)
     slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
     if slotted or isinstance(found, property):
@@ -349,49 +369,52 @@ def _set(low: Lowering, ref: HeapRef, name: str, value: Any) -> None:
 
 
 def special_method(low: Lowering, thing: Any, name: str) -> Callable[..., Any] | None:
-    """A method such as ``__add__`` that the class of an object has: of one that was made here,
-    or of an object of the user's from outside."""
+    """Returns a user-defined method such as ``__add__`` of an object on the heap or from outside;
+    None if its class has none."""
     if isinstance(thing, HeapRef):
         if thing.kind != OBJECT:
             return None
         found = low.compilation.guard_class_attribute(low.state.heap[thing]["__class__"], name)
         written = isinstance(found, types.FunctionType) and not is_generated_method(found)
         return types.MethodType(found, thing) if written else None
-    if type(thing) in PLAINEST:
+    if type(thing) in _WITHOUT_SPECIAL_METHODS:
         return None
     found = inspect.getattr_static(type(thing), name, None)
-    method = _of_outside(low, thing, found, name)
+    method = _bind_user_method(low, thing, found, name)
     if method is None:
         low.compilation.guard_special_method(thing, name)
     return method
 
 
-def _getter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
-    """The text of the property that an object from outside has under a name: it may compute
-    with Parameters."""
+def _outside_getter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
+    """Returns the user-defined getter of an outside object's property, to be inlined: it may
+    compute with Parameters. Returns None if there is none."""
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property):
-        return _of_outside(low, owner, found.fget, f"{name}.fget", found)
+        return _bind_user_method(low, owner, found.fget, f"{name}.fget", found)
     if isinstance(found, functools.cached_property) and name not in vars(owner):
         path = low.compilation.path(owner)
         if path is not None:
             low.compilation.add_guard(f"{path}.__dict__.__contains__({name!r})", False)
-        return _of_outside(low, owner, found.func, f"{name}.func", found)
+        return _bind_user_method(low, owner, found.func, f"{name}.func", found)
     return None
 
 
-def _setter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
-    """As ``getter``, for the text that sets it."""
+def _outside_setter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
+    """Returns the user-defined setter of an outside object's property; None if there is none."""
     found = inspect.getattr_static(type(owner), name, None)
     if not isinstance(found, property):
         return None
-    return _of_outside(low, owner, found.fset, f"{name}.fset", found)
+    return _bind_user_method(low, owner, found.fset, f"{name}.fset", found)
 
 
-def _of_outside(low: Lowering, owner: Any, function: Any, place: str, held: Any = None) -> Any:
-    """A function of the class of an outside object as a method, if it is a text of the user's.
-    ``held`` is what holds it there; from now on the class is assumed to."""
-    if not is_written(function):
+def _bind_user_method(
+    low: Lowering, owner: Any, function: Any, place: str, held: Any = None
+) -> Any:
+    """Returns a user-defined function of an outside object's class as a method, guarded from now
+    on. ``held`` is the property that holds it. Returns None for functions that are not the
+    user's."""
+    if not is_user_function(function):
         return None
     path = low.compilation.path(owner)
     if path is not None:
@@ -401,23 +424,25 @@ def _of_outside(low: Lowering, owner: Any, function: Any, place: str, held: Any 
     return types.MethodType(function, owner)
 
 
-def _is_frozen(cls: type) -> bool:
-    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+def is_frozen(cls: type) -> bool:
+    """True for a frozen dataclass."""
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and bool(params.frozen)
 
 
-def is_written(function: Any) -> bool:
-    """Return True if this is a function of the user's with source code."""
+def is_user_function(function: Any) -> bool:
+    """True for a user-defined function with source code."""
     written = isinstance(function, types.FunctionType) and not is_generated_method(function)
     return written and is_user_code(function)
 
 
 def store_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:
-    """``owner.name = value``."""
+    """Does ``owner.name = value``."""
     if isinstance(owner, HeapRef) and owner.kind == CONTEXT:
         low.state.heap[owner] = {**low.state.heap[owner], name: value}
         return
-    made = isinstance(owner, HeapRef) and owner.kind == OBJECT
-    if not made and (isinstance(owner, (Value, HeapRef)) or low.compilation.path(owner) is None):
+    on_heap = isinstance(owner, HeapRef) and owner.kind == OBJECT
+    if not on_heap and (isinstance(owner, (Value, HeapRef)) or low.compilation.path(owner) is None):
         raise low.fail(
             UnsupportedSyntax,
             f"the attribute '{name}' of a {low.described(owner)} cannot be assigned",

@@ -1,8 +1,8 @@
-"""Items of dicts from outside that the text writes, and the ``__dict__`` of objects.
+"""Written items of outside dicts, and the ``__dict__`` of objects.
 
-An item of a dict is written as an attribute is: a cell of the heap stands for it, and it is put
-into the dict after forward has run. What is in the ``__dict__`` of an object is an attribute of it,
-but where the class has a descriptor that sets: only there the two are not the same.
+A written item is treated as a written attribute: it has a cell of the heap, and the run time stores
+it after forward. An item of the ``__dict__`` of an object is an attribute of the
+object, unless the class has a data descriptor of that name.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import ObjectDict
 from autodiff_compiler.frontend.core.assumptions import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.error_translation import missing_item
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.attribute_protocol import store_own
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
 from autodiff_compiler.interface import Item, special
 from autodiff_compiler.ir.nodes import Value
 
 
-def read(low: Any, owner: Any, key: Any) -> Any:
-    """``owner[key]``, where that is an item that the text writes, or an attribute that it has made;
-    ``MISSING`` of all others."""
+def read_item(low: Lowering, owner: Any, key: Any) -> Any:
+    """Returns ``owner[key]`` for a written item of an outside dict, and for the ``__dict__`` of an
+    object on the heap. Returns ``MISSING`` for others."""
     if isinstance(owner, ObjectDict):
         held = low.state.heap[owner.ref]
         _refuse_descriptor(low, held["__class__"], key)
         if key == "__class__" or key not in held:
-            raise missing_item(low, {each: None for each in held if each != "__class__"}, key,
-                              KeyError(key))  # fmt: skip
+            attributes = {name: None for name in held if name != "__class__"}
+            raise missing_item(low, attributes, key, KeyError(key))
         return held[key]
     if not isinstance(owner, dict):
         return MISSING
@@ -38,8 +39,8 @@ def read(low: Any, owner: Any, key: Any) -> Any:
     return held if held is MISSING else low.certainly(held)
 
 
-def has(low: Any, owner: Any, key: Any) -> bool | None:
-    """Return whether there is an item, of a dict of which the text writes some; None for others."""
+def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
+    """Returns whether an outside dict with written items has this one; None for other owners."""
     source = low.compilation.source_of(owner)
     if (
         not isinstance(source, dict)
@@ -57,8 +58,8 @@ def has(low: Any, owner: Any, key: Any) -> bool | None:
     return key in source and low.compilation.item(source, key) is not MISSING
 
 
-def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
-    """``owner[key] = value`` for a dict from outside or a ``__dict__``; whether it is one."""
+def store_item(low: Lowering, owner: Any, key: Any, value: Any) -> bool:
+    """Sets an item of an outside dict or of a ``__dict__``. Returns False for other owners."""
     if isinstance(owner, ObjectDict):
         cls = low.state.heap[owner.ref]["__class__"]
         key = low.static(key, "the name of an attribute")
@@ -88,7 +89,7 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
         raise low.fail(
             UnsupportedSyntax,
             f"this writes the item {key!r} of a dict that was made outside of the function, and "
-            "a Parameter stands there, or would",
+            "the old or the new value is a Parameter",
             "assign the Parameter's value with ops.assign, or store a copy: parameter * 1",
         )
     low.compilation.pin(source)
@@ -97,8 +98,9 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
     return True
 
 
-def _place(low: Any, owner: Any, key: Any) -> tuple[Any, Any]:
-    """Return what has the cell of an item, and by which name: the object, for its ``__dict__``."""
+def _place(low: Lowering, owner: Any, key: Any) -> tuple[Any, Any]:
+    """Returns the owner of an item's cell and its name there. The owner is the object itself for an
+    item of its ``__dict__``."""
     source = low.compilation.source_of(owner)
     thing = low.compilation.dict_owners.get(id(source))
     if thing is None or not isinstance(key, str):
@@ -108,20 +110,20 @@ def _place(low: Any, owner: Any, key: Any) -> tuple[Any, Any]:
 
 
 def _is_plain(thing: Any) -> bool:
-    """Decide whether the items of ``thing`` are set as those of a dict are."""
+    """True for a dict whose class reads and sets items as ``dict`` does."""
     kind = type(thing)
-    ways = ("__setitem__", "__getitem__")
-    return isinstance(thing, dict) and not hasattr(kind, "__missing__") and all(
-        getattr(kind, way) is getattr(dict, way) for way in ways)  # fmt: skip
+    if not isinstance(thing, dict) or hasattr(kind, "__missing__"):
+        return False
+    return kind.__setitem__ is dict.__setitem__ and kind.__getitem__ is dict.__getitem__
 
 
 def _is_argument(thing: Any, path: str) -> bool:
-    """Decide whether a dict is an argument, or an item of one, which is the caller's."""
+    """True if a dict is an argument, or an item of one."""
     return type(thing) is dict and path.startswith("slots[") and "." not in path
 
 
-def _refuse_descriptor(low: Any, cls: type, key: Any) -> None:
-    """Refuses the item of a ``__dict__`` which the attribute of that name is not."""
+def _refuse_descriptor(low: Lowering, cls: type, key: Any) -> None:
+    """Refuses an item of a ``__dict__`` where the class has a data descriptor of that name."""
     if isinstance(key, str) and special(
         type(low.compilation.guard_class_attribute(cls, key)), "__set__"
     ):

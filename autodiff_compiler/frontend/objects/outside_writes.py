@@ -1,10 +1,10 @@
-"""Writes that outlive the call: to a Parameter, or to an attribute of an object from outside.
+"""Writes that outlive the call: to a Parameter, or to an attribute of an outside object.
 
-What is written is a cell of the heap from the beginning of the lowering on, so branches and loops
-treat it as they treat a list. Forward returns its last value, and the run time puts it in place:
-once per call, after forward has run, and never in backward. Nothing is written while forward runs,
-so what backward needs of the old value is still there. A variable that holds the Parameter itself
-holds what was written to it.
+Each written place has a cell of the heap from the beginning of the lowering on. Branches and loops
+treat a cell as they treat a list. Forward returns the last value of the cell, and the run time
+stores it: once per call, after forward, and never in backward. Nothing is stored while forward
+runs, so that backward can still read the old value. A variable that refers to the Parameter sees
+the value that was written.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.span import NOWHERE
 
-#: What a written attribute may hold to be read at every call; all else is a guard.
-READ_ANEW = (Tensor, np.ndarray, np.generic, int, float)
+#: Values of written attributes that are read at every call. Values of other types become guards.
+READ_EVERY_CALL = (Tensor, np.ndarray, np.generic, int, float)
 
 
 def store_outside(low: Lowering, owner: Any, name: str | Item, value: Any) -> None:
-    """Writes an attribute of an outside object, as its own."""
+    """Writes an attribute of an outside object itself, without its class's descriptors."""
     held = None if isinstance(name, Item) else Write(owner, name).held(None)
     if isinstance(held, Parameter):
         if isinstance(owner, Cell):
@@ -50,12 +50,12 @@ def store_outside(low: Lowering, owner: Any, name: str | Item, value: Any) -> No
             f"assign a copy of its value: self.{name} = parameter * 1",
         )
     cell = _cell_to_write(low, owner, name)
-    _name(low, cell, value)
+    _name_after_cell(low, cell, value)
     low.state.heap[cell] = value
 
 
 def _refuse_number(low: Lowering, name: str, value: Any) -> None:
-    """A Cell lets no number stand in the place of its Parameter, and neither does its text."""
+    """Refuses a number in place of a Cell's Parameter, as the Cell itself does."""
     if isinstance(value, (Value, *NUMBERS)) and isinstance(type_of(value), ScalarType):
         raise low.fail(
             DTypeError,
@@ -65,25 +65,25 @@ def _refuse_number(low: Lowering, name: str, value: Any) -> None:
 
 
 def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
-    """The cell that stands for a Parameter or an attribute. One that was not known of lives
-    from here on, for the time being, so that one lowering finds all of them."""
+    """Returns the cell of a Parameter or attribute. A cell that is missing is created here, so that
+    one lowering finds all writes; then the function is lowered again."""
     found = low.compilation.heap_object_of(low.state.heap, thing, name)
     if found is None:
-        ways = put_item, get_item
+        accessors = put_item, get_item
         if not isinstance(name, Item):
-            ways = (
+            accessors = (
                 default_accessor(thing, "__setattr__"),
                 default_accessor(thing, "__getattribute__"),
             )
-        key, write = (id(thing), name), Write(thing, name, *ways)
+        key, write = (id(thing), name), Write(thing, name, *accessors)
         low.compilation.discovered[key] = write
-        found = _begin_cell(low, key, write)
+        found = _create_cell(low, key, write)
     return found
 
 
-def begin_own_cells(low: Lowering) -> None:
-    """The written Parameters of this text's owner are values of its own, called as the owner
-    calls them, so that one text serves every owner."""
+def rebind_owned_parameters(low: Lowering) -> None:
+    """Gives the written Parameters of this function's Cell values of their own, with the Cell's
+    names for them. One generated function then serves every Cell of the class."""
     if not low.compilation.heap_objects or not isinstance(low.owner, Cell):
         return
     names = {id(p): name for name, p in low.owner.parameters_and_names()}
@@ -95,14 +95,14 @@ def begin_own_cells(low: Lowering) -> None:
             low.substituted[own] = low.caller_values[own] = held
 
 
-def begin_cells(low: Lowering) -> None:
-    """Gives every cell of the outside world that the text writes its value before the call."""
+def create_cells(low: Lowering) -> None:
+    """Creates a cell for every known write, with the value before the call."""
     for key, write in low.compilation.written.items():
-        _begin_cell(low, key, write)
+        _create_cell(low, key, write)
 
 
-def _begin_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
-    """Makes a cell that holds the value before the call."""
+def _create_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
+    """Creates a cell that holds the value before the call."""
     name = str(write.name or write.target.name.replace(".", "_"))
     cell = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
     held = MISSING if write.name is None else write.held(MISSING)
@@ -111,7 +111,7 @@ def _begin_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
     elif held is MISSING:
         low.compilation.guard_was_absent(write)
         low.state.heap[cell] = MISSING
-    elif isinstance(held, READ_ANEW) and not isinstance(held, (bool, np.bool_)):
+    elif isinstance(held, READ_EVERY_CALL) and not isinstance(held, (bool, np.bool_)):
         source = low.compilation.attribute_input(write)
         low.state.heap[cell] = low.lift(source, name)
     else:
@@ -119,8 +119,8 @@ def _begin_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
     return cell
 
 
-def _name(low: Lowering, cell: HeapRef, value: Any) -> None:
-    """A value that nobody named takes the name of the cell that it is put in."""
+def _name_after_cell(low: Lowering, cell: HeapRef, value: Any) -> None:
+    """Gives a value without a name of the user's the name of its cell."""
     if isinstance(value, Value) and not value.has_user_name and low.builder.producer(value):
         before = low.state.heap[cell]
         value.name = before.name if isinstance(before, Value) else cell.kind
@@ -128,16 +128,18 @@ def _name(low: Lowering, cell: HeapRef, value: Any) -> None:
 
 
 def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
-    """Gives a Parameter a new value, in its own dtype; its shape stays. Gives the Parameter."""
+    """Stores a value of the same shape in a Parameter, cast to its dtype. Returns the stored
+    value."""
     cell = _cell_to_write(low, parameter)
     before = low.state.heap[cell]
     assert isinstance(before, Value) and isinstance(before.type, ArrayType)
     value = low.lifted(value)
     if not isinstance(value, (Value, bool, int, float)):
         raise low.fail(
-            DTypeError, f"a Parameter cannot be assigned a {low.described(value)}",
+            DTypeError,
+            f"a Parameter cannot be assigned a {low.described(value)}",
             "assign a Tensor of its shape",
-        )  # fmt: skip
+        )
     if structure.shape_of_type(type_of(value)) != before.type.shape:
         raise low.fail(
             ShapeError,
@@ -148,16 +150,16 @@ def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
         value = structure.full_like(before, value=value)
     new = structure.cast_like(value, before)
     if new is value and (low.builder.producer(value) is None or is_reachable(low, value)):
-        new = structure.copy(value)  # of its own: the next write changes no other tensor
-    _name(low, cell, new)
-    new = _kept(low, before, new)
+        new = structure.copy(value)  # the next write must change no other tensor
+    _name_after_cell(low, cell, new)
+    new = _without_gradient(low, before, new)
     write_cell(low, cell, new)
     return new
 
 
-def _kept(low: Lowering, before: Value, new: Value) -> Value:
-    """``new`` as a Parameter holds it from now on: no gradient passes through what is stored,
-    and each read counts for the Parameter itself, whose value was ``before``."""
+def _without_gradient(low: Lowering, before: Value, new: Value) -> Value:
+    """Returns ``new`` as a Parameter holds it: no gradient passes to the stored value. The
+    cotangent of each read goes to the Parameter itself, whose value was ``before``."""
     if not low.compilation.differentiates or not has_cotangent(before):
         return new
     ct = Value(new.type, f"d_{new.name}", True)
@@ -171,7 +173,8 @@ def _kept(low: Lowering, before: Value, new: Value) -> Value:
 def update_parameter(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Calls a function such as ``ops.assign_add``, which gives a Parameter a new value."""
+    """Calls a function such as ``ops.assign_add``, which updates a Parameter. Returns the new
+    value."""
     update = callee.parameter_update
     parameter = parameter_behind(low, args[0]) if args else None
     wanted = list(inspect.signature(update).parameters)[1:]
@@ -187,14 +190,14 @@ def update_parameter(
     values = [low.lifted(value) for value in args[1:]]
     new = update(before, *values)
     stored = store_parameter(low, parameter, new)
-    # The value of now: what is written later does not change it. A sum that was computed has
-    # its derivative; what was given is what the Parameter holds.
-    computed = isinstance(new, Value) and all(new is not value for value in values)
-    return structure.copy(structure.cast_like(new, before) if computed else stored)
+    # A copy, which later writes do not change. A computed value keeps its derivative; a given one
+    # is what the Parameter holds.
+    is_computed = isinstance(new, Value) and all(new is not value for value in values)
+    return structure.copy(structure.cast_like(new, before) if is_computed else stored)
 
 
 def parameter_behind(low: Lowering, value: Any) -> Parameter | None:
-    """The Parameter whose value, as it stands now, this is. No two have one and the same."""
+    """Returns the Parameter whose current value this is; None for other values."""
     found = low.original(value)
     if isinstance(found, Parameter):
         return found
@@ -203,6 +206,6 @@ def parameter_behind(low: Lowering, value: Any) -> Parameter | None:
             return write.target
     if low.parent is None or value not in low.arguments:
         return None
-    # An argument of a text that writes to it: that text is written out where it is called.
+    # A write to an argument: its function will be inlined where it is called.
     low.written_arrays.add(value)
     return parameter_behind(low.parent, low.arguments[value])

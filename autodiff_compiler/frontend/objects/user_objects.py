@@ -1,8 +1,8 @@
-"""Objects of the user's own classes that a text makes.
+"""Objects of user-defined classes that compiled code makes.
 
-Such an object is a cell of the heap, as a list or dict is: a dict of its attributes, and of its
-class under ``__class__``. So branches and loops treat it as they treat a dict. Its methods are
-texts, written out where they are called. A Cell is no such object: it is a model, made for good.
+An object is a cell of the heap: a dict of its attributes, with its class under ``__class__``.
+Branches and loops treat it as they treat a dict. Its methods are inlined where they are called.
+A Cell cannot be made by compiled code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
@@ -23,25 +23,22 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import to_python
 from autodiff_compiler.frontend.objects.attribute_protocol import (
     class_attribute,
+    is_frozen,
     set_attribute,
     set_attribute_plainly,
 )
-from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ops.transforms.nested_arguments import Flat
-
-#: What has no method of the user's, as is known at a glance.
-PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
 
 def make_object(
     low: Lowering, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> HeapRef:
-    """``cls(*args, **kwargs)``."""
+    """Returns a new object: ``cls(*args, **kwargs)``."""
     ref = low.allocate(OBJECT, {"__class__": cls})
     init = inspect.getattr_static(cls, "__init__")
     low.compilation.guard_class_attribute(cls, "__init__")
     if dataclasses.is_dataclass(cls) and is_generated_method(init):
-        _fill(low, ref, cls, args, kwargs)
+        _set_fields(low, ref, cls, args, kwargs)
     elif init is not object.__init__:
         low.call(types.MethodType(class_attribute(low, cls, "__init__"), ref), args, kwargs)
     elif args or kwargs:
@@ -52,18 +49,18 @@ def make_object(
 
 
 def call_flat(low: Lowering, flat: Flat, args: Sequence[Any]) -> Any:
-    """The outcome of a function whose arguments have these leaves."""
+    """Calls a function with arguments that are rebuilt from their leaves."""
     if (path := low.compilation.path(flat)) is not None:
         for number, thing in enumerate(flat.known):
             low.compilation.register_path(thing, f"{path}.known[{number}]")
-    row = iter(args)
-    found = [_rebuild_container(low, skeleton, row) for skeleton in flat.skeletons]
+    remaining = iter(args)
+    found = [_rebuild_container(low, skeleton, remaining) for skeleton in flat.skeletons]
     count = len(found) - len(flat.keywords)
     return low.call(flat.fn, found[:count], dict(zip(flat.keywords, found[count:])))
 
 
 def _rebuild_container(low: Lowering, skeleton: Any, leaves: Iterator[Any]) -> Any:
-    """A container with these leaves, as the text sees it."""
+    """Returns a container of compiled code with these leaves."""
     if isinstance(skeleton, Known):
         return low.lifted(skeleton.value)
     if not isinstance(skeleton, Node):
@@ -85,29 +82,37 @@ def _rebuild_container(low: Lowering, skeleton: Any, leaves: Iterator[Any]) -> A
 
 
 def open_objects(low: Lowering, value: Any) -> tuple[Any, Any]:
-    """What is returned, without objects, and where the user's lists, named tuples and objects
-    stand in it: a tree of lists, tuples, dicts and nodes, None for what holds none of these."""
+    """Returns an outcome without objects, and the tree to build them again.
+
+    Lists, named tuples and objects become tuples and dicts. The tree has lists, tuples, dicts and
+    nodes in their places; it is None where there are none of them.
+    """
     inner: Any = low.state.heap.get(value) if isinstance(value, HeapRef) else value
-    cls: Any = inner.get("__class__") if isinstance(inner, dict) else None
-    if registered(cls) or dataclasses.is_dataclass(cls):
-        return _opened_object(low, value, inner, cls)
     if isinstance(inner, dict):
+        cls = inner.get("__class__")
+        if registered(cls) or dataclasses.is_dataclass(cls):
+            return _open_object(low, value, inner, cls)
         found = {key: open_objects(low, item) for key, item in inner.items()}
-        trees = {key: tree for key, (_, tree) in found.items()}
         plain = {key: item for key, (item, _) in found.items()}
-        return plain, trees if any(tree is not None for tree in trees.values()) else None
+        trees = {key: tree for key, (_, tree) in found.items()}
+        return plain, trees if _has_tree(trees.values()) else None
     if not isinstance(inner, (tuple, list)):
         return value, None
     parts = [open_objects(low, item) for item in inner]
-    made, row = tuple(item for item, _ in parts), [tree for _, tree in parts]
+    items, places = tuple(item for item, _ in parts), [tree for _, tree in parts]
     if is_named_tuple(type(inner)):
-        return made, Node(type(inner), None, tuple(row))
+        return items, Node(type(inner), None, tuple(places))
     if isinstance(inner, list) or isinstance(value, HeapRef) and value.kind == "list":
-        return made, row
-    return made, tuple(row) if any(tree is not None for tree in row) else None
+        return items, places
+    return items, tuple(places) if _has_tree(places) else None
 
 
-def _opened_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: type) -> tuple[Any, Any]:
+def _has_tree(trees: Iterable[Any]) -> bool:
+    return any(tree is not None for tree in trees)
+
+
+def _open_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: Any) -> tuple[Any, Any]:
+    """Returns an object's parts without objects, and the node to build it again."""
     if known := registered(cls):
         parts, rest = low.call(known[0], (ref,), {})
         found = [open_objects(low, part) for part in low.contents(parts)]
@@ -129,14 +134,14 @@ def _opened_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: type) 
     return plain, Node(cls, tuple(keys), tuple(places))
 
 
-def _fill(
+def _set_fields(
     low: Lowering, ref: HeapRef, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """What the ``__init__`` does that ``dataclass`` writes."""
-    signature = inspect.signature(cls)
+    """Sets the fields as the ``__init__`` that ``dataclass`` generates does."""
+    signature, init = inspect.signature(cls), inspect.getattr_static(cls, "__init__")
     if (path := low.compilation.path(cls)) is not None:
-        low.compilation.add_guard(f"{path}.__init__.__defaults__", cls.__init__.__defaults__)  # type: ignore[misc]
-        low.compilation.add_guard(f"{path}.__init__.__kwdefaults__", cls.__init__.__kwdefaults__)  # type: ignore[misc]
+        for place in ("__defaults__", "__kwdefaults__"):
+            low.compilation.add_guard(f"{path}.__init__.{place}", getattr(init, place))
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -154,17 +159,17 @@ def _fill(
             value = low.lifted(field.default)
         else:
             continue
-        if cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        if is_frozen(cls):
             set_attribute_plainly(low, ref, field.name, value)
         else:
             set_attribute(low, ref, field.name, value)
-    if "__post_init__" in cls.__init__.__code__.co_names:  # type: ignore[misc]
+    if "__post_init__" in init.__code__.co_names:
         low.compilation.guard_class_attribute(cls, "__post_init__")
         low.call(types.MethodType(class_attribute(low, cls, "__post_init__"), ref), (), {})
 
 
-def is_users(callee: Any) -> bool:
-    """Whether ``callee`` is a class whose objects are made by texts: a plain one of the user's."""
+def is_user_class(callee: Any) -> bool:
+    """True for a plain user-defined class, whose objects compiled code can make."""
     if not isinstance(callee, type) or issubclass(callee, (Cell, BaseException)):
         return False
     if not is_user_code(callee):

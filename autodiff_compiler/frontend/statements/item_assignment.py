@@ -13,7 +13,7 @@ from autodiff_compiler.frontend.abstract import numpy_views, runtime_lists
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.expressions.subscripts import encode_index, wants_long
+from autodiff_compiler.frontend.expressions.subscripts import encode_index, needs_runtime_list
 from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.frontend.objects.array_updates import (
     refuse_write,
@@ -45,7 +45,7 @@ def assign_item(low: Lowering, owner: Any, key: Any, value: Any) -> None:
     if method is not None:
         low.call(method, (key, value), {})
         return
-    if outside_items.store(low, owner, key, value):
+    if outside_items.store_item(low, owner, key, value):
         return
     if isinstance(owner, HeapRef) and _assign_in_long_list(low, owner, key, value):
         return
@@ -84,7 +84,7 @@ def assign_item(low: Lowering, owner: Any, key: Any, value: Any) -> None:
 def _assign_in_long_list(low: Lowering, owner: HeapRef, key: Any, value: Any) -> bool:
     """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
     contents = low.state.heap[owner]
-    if wants_long(low, contents, key):
+    if needs_runtime_list(low, contents, key):
         contents = runtime_lists.as_runtime_list(low, contents)
     if not runtime_lists.is_runtime_list(contents) or isinstance(key, slice):
         low.contents(owner)
