@@ -72,7 +72,7 @@ def signature(value: Any) -> Any:
     return kind, id(value)
 
 
-def signatures(slots: Sequence[Any]) -> tuple:
+def signatures(slots: Sequence[Any]) -> tuple[Any, ...]:
     """Returns the signatures of the arguments of a call. Refuses a container that holds itself."""
     try:
         return tuple(map(signature, slots))
@@ -169,7 +169,7 @@ def holds(value: Any, *kinds: type) -> bool:
 
 def compile_reader(
     slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Hoisted]
-) -> Callable:
+) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
     """Returns a generated function from ``fn`` and the slots to the arrays in the ``wanted`` slots
     and to the ``hoisted`` arrays.
 
@@ -185,7 +185,8 @@ def compile_reader(
     )
     scope: dict[str, Any] = dict(names)
     exec(compile(text, "<autodiff slots>", "exec", dont_inherit=True), scope)
-    return scope["read"]
+    read: Callable[[Any, Sequence[Any]], tuple[Any, ...]] = scope["read"]
+    return read
 
 
 def expression(value: Any, path: str) -> str:
@@ -230,7 +231,7 @@ def check_arity(fn: Any, slots: Sequence[Any], keywords: Sequence[str], sens: bo
 
 
 @lru_cache(maxsize=256)
-def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
+def _stand_in(parameters: tuple[Any, ...], name: str, bound: bool) -> Callable[..., None]:
     listed = [("self", inspect.Parameter.POSITIONAL_ONLY, False)] * bound + list(parameters)
     if bound:
         used = {parameter for parameter, _, _ in parameters}
@@ -244,8 +245,9 @@ def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
     ]
     scope: dict[str, Any] = {}
     exec(f"def stand_in{inspect.Signature(made)}: pass", scope)
-    scope["stand_in"].__qualname__ = name
-    return scope["stand_in"]
+    stand_in: Callable[..., None] = scope["stand_in"]
+    stand_in.__qualname__ = name
+    return stand_in
 
 
 __all__ = [

@@ -42,7 +42,8 @@ class _Buffer:
     dtype: np.dtype
 
     def inside(self, memory: np.ndarray) -> np.ndarray:
-        return np.ndarray(self.shape, self.dtype, memory)
+        array: np.ndarray = np.ndarray(self.shape, self.dtype, memory)
+        return array
 
 
 class Workspace:

@@ -33,7 +33,7 @@ from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.span import Span
 
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
-Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
+Compile = Callable[[Any, Request, tuple[Any, ...], tuple[str, ...], frozenset[int]], Compiled]
 
 #: What is asked, with all fields of the request; the signatures of the slots; the keywords.
 Key = tuple[tuple[Hashable, tuple[Hashable, ...]], tuple[Hashable, ...], tuple[str, ...]]
@@ -85,7 +85,7 @@ class FunctionEntries:
 
 
 class CallSite:
-    """One call: the function, its arguments and the derivative that is asked for.
+    """A call: the function, its arguments and the derivative that is asked for.
 
     fn        the function that is run or differentiated.
     asked     the key of the derivative, or None if ``fn`` is run.

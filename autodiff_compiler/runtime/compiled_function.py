@@ -81,14 +81,14 @@ class CompiledFunction:
         self.owners = [thing for slot in slots for thing in known_by_identity(slot)]
         self.fast_call: FastCall | Literal[False] | None = None
         self.fast_pullback: FastCall | Literal[False] | None = None
-        self.fast_call_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
+        self.fast_call_users: weakref.WeakSet[Transformed[..., Any]] = weakref.WeakSet()
 
-    def install_fast_call(self, caller: Transformed) -> None:
+    def install_fast_call(self, caller: Transformed[..., Any]) -> None:
         """Lets ``caller`` take the fast path without a look-up."""
         caller.fast_call, caller.fast_unit = self.fast_call or None, weakref.ref(self)
         self.fast_call_users.add(caller)
 
-    def note_answer(self, caller: Transformed) -> None:
+    def note_answer(self, caller: Transformed[..., Any]) -> None:
         """Notes in ``caller`` that this function serves its call, and not by the fast path."""
         fast = caller.fast_unit and caller.fast_unit()
         caller.last_run = weakref.ref(self), -1 if fast is None else fast.calls
@@ -117,7 +117,9 @@ class CompiledFunction:
         (value,) = self.results((out,), arrays)
         return _restore_lists(value, self.compiled.structure)
 
-    def run_pair(self, fn: Any, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
+    def run_pair(
+        self, fn: Any, slots: Sequence[Any], sens: Any
+    ) -> tuple[Any, list[Any], list[Any]]:
         """Returns the value (None if it is not wanted), the gradients of the inputs and of the
         weights."""
         arrays = self.read(fn, slots)
@@ -138,7 +140,7 @@ class CompiledFunction:
         # Unlike backward, forward may return an argument, a view of one, or a residual.
         return self.wrap_output(value, arrays), gradients[:inputs], gradients[inputs:]
 
-    def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list:
+    def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Returns the results of backward as the caller gets them: of the inputs, then of the
         weights."""
         several = len(self.inputs) + len(self.weights)
@@ -173,7 +175,7 @@ class CompiledFunction:
 
     def run_pullback(
         self, fn: Any, slots: Sequence[Any]
-    ) -> tuple[Any, Callable[[Any], tuple[list, list]]]:
+    ) -> tuple[Any, Callable[[Any], tuple[list[Any], list[Any]]]]:
         """Returns the value, and a function from a sensitivity to the gradients of inputs and
         weights.
 
@@ -196,7 +198,7 @@ class CompiledFunction:
 
     def apply_pullback(
         self, residuals: Any, sens: Any, slots: Sequence[Any] = ()
-    ) -> tuple[list, list]:
+    ) -> tuple[list[Any], list[Any]]:
         """Returns the gradients of inputs and weights for the ``residuals`` of an earlier call.
         ``slots`` are needed if some gradients are zero."""
         _, backward_work = self.workspace.no_buffers()
@@ -242,7 +244,7 @@ class CompiledFunction:
                 )
                 write.put(write.target, write.name, value)
 
-    def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
+    def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Returns results of generated functions as tensors.
 
         An array owns its memory. An array inside a container may be an argument; it is copied
@@ -260,7 +262,7 @@ class CompiledFunction:
                 made.append(wrap(item) if self.returns_tensors else item)
         return made
 
-    def _in_requested_order(self, found: Any, slots: Sequence[Any]) -> list:
+    def _in_requested_order(self, found: Any, slots: Sequence[Any]) -> list[Any]:
         """Returns the gradients in the requested order, with zeros for values that take no part."""
         if len(self.compiled.positions) + len(self.compiled.weights) == 1:
             found = (found,)
@@ -284,7 +286,7 @@ def _places(
     return [(thing, found.get(name(thing))) for thing in wanted]
 
 
-def _is_partial(inputs: list, weights: list) -> bool:
+def _is_partial(inputs: Sequence[Any], weights: Sequence[Any]) -> bool:
     places = [place for _, place in (*inputs, *weights)]
     return places != list(range(len(places)))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.context import new_request
@@ -38,13 +38,16 @@ from autodiff_compiler.runtime.compiled_function import CompiledFunction, copy_i
 from autodiff_compiler.runtime.fast_call import compile_fast_call
 from autodiff_compiler.span import Span
 
+Gradient: TypeAlias = GradientFunction[..., Any]
+AnyTransformed: TypeAlias = Transformed[..., Any]
+
 
 class ForwardCall(CallSite):
     """A call that runs a Cell or function."""
 
     __slots__ = ("template",)
 
-    def __init__(self, fn: Any, args: tuple, kwargs: Mapping[str, Any]):
+    def __init__(self, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]):
         self.fn, self.asked = fn, None
         self.slots = (*args, *kwargs.values()) if kwargs else args
         self.keywords = tuple(kwargs)
@@ -64,7 +67,7 @@ class GradientCall(CallSite):
 
     __slots__ = ("gradient",)
 
-    def __init__(self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]):
+    def __init__(self, gradient: Gradient, args: tuple[Any, ...], kwargs: Mapping[str, Any]):
         self.gradient, self.fn, self.asked = gradient, gradient.fn, gradient.key
         self.slots = (*args, *kwargs.values()) if kwargs else args
         self.keywords = tuple(kwargs)
@@ -90,7 +93,7 @@ class TangentCall(CallSite):
 
     __slots__ = ("template",)
 
-    def __init__(self, tangent: TangentFunction, slots: tuple):
+    def __init__(self, tangent: TangentFunction, slots: tuple[Any, ...]):
         (self.fn, self.asked), self.template = tangent.entry, tangent.request()
         self.slots, self.keywords = slots, ()
         self.key = call_key(self.asked, self.template, slots, ())
@@ -111,7 +114,7 @@ class Runtime:
 
     # ---- values
 
-    def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+    def run_cell(self, cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Returns the value of a Cell or function, run compiled."""
         found = False if kwargs else self._try_fast_call(cell, None, args)
         if found is not False:
@@ -124,7 +127,7 @@ class Runtime:
             )
         return self._run_forward(cell, args, kwargs)
 
-    def _run_forward(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+    def _run_forward(self, cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         site = ForwardCall(cell, args, kwargs)
         unit = self.cache.find_or_compile(site)
         if isinstance(cell, Transformed):
@@ -137,7 +140,7 @@ class Runtime:
     # ---- gradients
 
     def run_gradient(
-        self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
+        self, gradient: Gradient, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Returns the gradient, packed as requested."""
         simple = not kwargs and gradient.packs_plainly
@@ -163,8 +166,8 @@ class Runtime:
 
     def _run_gradient(
         self,
-        gradient: GradientFunction,
-        args: tuple,
+        gradient: Gradient,
+        args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         sens: Any,
         simple: bool,
@@ -177,10 +180,14 @@ class Runtime:
             self._install_fast_call(gradient, unit, site)
         return gradient.pack(value, inputs, weights, unit.request.positions)
 
-    def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
+    def run_pullback(
+        self, gradient: Gradient, args: tuple[Any, ...]
+    ) -> tuple[Any, Callable[..., Any]]:
         """Returns the value, and a function from a sensitivity to the packed gradients."""
         simple, asked = gradient.packs_plainly, ("pullback", gradient.key)
-        found: Any = self._try_fast_call(gradient.fn, asked, args) if simple else False
+        found: tuple[Any, Callable[..., Any]] | Literal[False] = (
+            self._try_fast_call(gradient.fn, asked, args) if simple else False
+        )
         if found is not False:
             return found
         site = GradientCall(gradient, args, {})
@@ -202,7 +209,7 @@ class Runtime:
 
     # ---- tangents
 
-    def run_tangent(self, tangent: TangentFunction, args: tuple) -> tuple[Any, Any]:
+    def run_tangent(self, tangent: TangentFunction, args: tuple[Any, ...]) -> tuple[Any, Any]:
         """Returns the value and the tangent."""
         slots, dots = args[: tangent.inputs], args[tangent.inputs :]
         site = TangentCall(tangent, slots)
@@ -215,8 +222,8 @@ class Runtime:
     # ---- arguments that hold objects
 
     def _flattened(
-        self, fn: Any, args: tuple, kwargs: Mapping[str, Any], wanted: Sequence[int] = ()
-    ) -> tuple[Flat, tuple] | None:
+        self, fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: Sequence[int] = ()
+    ) -> tuple[Flat, tuple[Any, ...]] | None:
         """Returns ``fn`` as a function of leaves, and the leaves; None if nothing is flattened."""
         if isinstance(fn, Transformed):
             return None
@@ -249,7 +256,7 @@ class Runtime:
         return found
 
     def _run_on_leaves(
-        self, gradient: GradientFunction, flat: Flat, leaves: tuple, sens: Any, simple: bool
+        self, gradient: Gradient, flat: Flat, leaves: tuple[Any, ...], sens: Any, simple: bool
     ) -> Any:
         """Returns the gradient in the structure of the arguments that were flattened.
 
@@ -280,12 +287,12 @@ class Runtime:
 
     # ---- fast calls
 
-    def try_fast_call(self, function: Transformed, args: tuple) -> Any:
+    def try_fast_call(self, function: AnyTransformed, args: tuple[Any, ...]) -> Any:
         """Returns the result of a call that matches an earlier one, or False."""
         return self._try_fast_call(*function.entry, args)
 
     def _try_fast_call(
-        self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None
+        self, fn: Any, asked: Hashable, args: tuple[Any, ...], caller: AnyTransformed | None = None
     ) -> Any:
         """Like ``try_fast_call``; ``caller`` makes its next fast call without a look-up."""
         entries = self.cache.functions.get(identity(fn))
@@ -311,7 +318,7 @@ class Runtime:
             if isinstance(caller, Transformed):
                 unit.install_fast_call(caller)
 
-    def compiled_titles(self, function: Transformed) -> list[str]:
+    def compiled_titles(self, function: AnyTransformed) -> list[str]:
         """Returns the titles of the units that serve ``function``, least recently used first."""
         fn, asked = function.entry
         entries = self.cache.entries_of(fn)
@@ -320,7 +327,7 @@ class Runtime:
         return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
 
-def _named_slots_of_numpy_call(gradient: GradientFunction, slots: Sequence[Any]) -> list[int]:
+def _named_slots_of_numpy_call(gradient: Gradient, slots: Sequence[Any]) -> list[int]:
     """Returns the slots that a gradient names, if it is of plain NumPy code: only there do the
     floats in a container have gradients."""
     plain = gradient.numpy and not isinstance(gradient.fn, Cell) and not holds([*slots], Tensor)
@@ -328,7 +335,7 @@ def _named_slots_of_numpy_call(gradient: GradientFunction, slots: Sequence[Any])
 
 
 def _differentiated_arguments(
-    gradient: GradientFunction, flat: Flat, leaves: Sequence[Any]
+    gradient: Gradient, flat: Flat, leaves: Sequence[Any]
 ) -> tuple[int, ...]:
     """Returns the arguments, before flattening, whose gradient is asked for."""
     count = len(flat.skeletons)
@@ -342,8 +349,8 @@ def _differentiated_arguments(
 
 
 def _run_pair(
-    gradient: GradientFunction, unit: CompiledFunction, slots: Sequence[Any], sens: Any
-) -> tuple[Any, list, list]:
+    gradient: Gradient, unit: CompiledFunction, slots: Sequence[Any], sens: Any
+) -> tuple[Any, list[Any], list[Any]]:
     """Returns the value and the gradients of inputs and weights. A gradient in a value that the
     output does not depend on is what ``gradient.unconnected`` says."""
     if gradient.unconnected == "error" and unit.unconnected:

@@ -27,7 +27,7 @@ from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.loader import Loaded
 
 #: ``(fn, arguments) -> result``, or False if the call differs from the earlier one.
-FastCall = Callable[[Any, tuple], Any]
+FastCall = Callable[[Any, tuple[Any, ...]], Any]
 
 _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, type(None))
@@ -55,8 +55,8 @@ def compile_fast_call(
     unit: FastCallEntry,
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
-    gradient: GradientFunction | None = None,
-    apply_pullback: Callable[[Any, Any], tuple] | None = None,
+    gradient: GradientFunction[..., Any] | None = None,
+    apply_pullback: Callable[[Any, Any], tuple[Any, ...]] | None = None,
 ) -> FastCall | None:
     """Returns the fast call of a compiled function, or None if it has none.
 
@@ -94,7 +94,8 @@ def compile_fast_call(
     source = f"def fast_call(fn, args{defaults}):\n" + "".join(f"    {line}\n" for line in text)
     scope: dict[str, Any] = dict(names)
     exec(compile(source, "<autodiff call>", "exec", dont_inherit=True), scope)
-    return scope["fast_call"]
+    fast_call: FastCall = scope["fast_call"]
+    return fast_call
 
 
 def _holds_node(structure: Any) -> bool:
@@ -117,7 +118,7 @@ class _Writer:
         self,
         unit: FastCallEntry,
         slots: Sequence[Any],
-        gradient: GradientFunction | None,
+        gradient: GradientFunction[..., Any] | None,
         later: bool,
     ):
         self.unit, self.slots, self.gradient = unit, slots, gradient
@@ -310,7 +311,7 @@ class _Writer:
             f"return {value}, back",
         ]
 
-    def _gradients(self, gradient: GradientFunction) -> tuple[list[str], str]:
+    def _gradients(self, gradient: GradientFunction[..., Any]) -> tuple[list[str], str]:
         """Returns lines for the results of backward, and the expression of the packed gradients."""
         inputs, weights = len(self.compiled.positions), len(self.compiled.weights)
         names = [f"g{n}" for n in range(inputs + weights)]

@@ -52,7 +52,8 @@ def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] 
     )
     scope = dict(constants)
     exec(compile(text, "<autodiff guard>", "exec", dont_inherit=True), scope)
-    return scope["guard"]
+    guard: Guard = scope["guard"]
+    return guard
 
 
 def guard_lines(

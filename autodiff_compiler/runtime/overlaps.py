@@ -41,7 +41,8 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:
-        return np.shares_memory(one, other, costs().overlap_steps)  # type: ignore[arg-type]  # NumPy's stub allows -1 and 0
+        # NumPy's stub allows -1 and 0 only.
+        return np.shares_memory(one, other, costs().overlap_steps)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -98,7 +98,7 @@ def directions(dot: Any, like: Any, place: str = "") -> Any:
         ) from None
 
 
-def _fits(shape: tuple, wanted: tuple | None) -> bool:
+def _fits(shape: tuple[Any, ...], wanted: tuple[Any, ...] | None) -> bool:
     return (
         wanted is None
         or len(shape) == len(wanted)
@@ -106,7 +106,7 @@ def _fits(shape: tuple, wanted: tuple | None) -> bool:
     )
 
 
-def _text(shape: tuple | None) -> str:
+def _text(shape: tuple[Any, ...] | None) -> str:
     return f"[{', '.join('?' if size is None else str(size) for size in shape or ())}]"
 
 

@@ -31,7 +31,8 @@ def _nearly_best(window: dict[str, int]) -> np.ndarray:
     even if it is moved a little."""
     reach = (window["size"] - 1) * window["dilation"] + 1
     view = np.lib.stride_tricks.sliding_window_view(NINE, reach, -1)
-    return view[..., :: window["stride"], :: window["dilation"]].max(-1) - 0.02
+    bound: np.ndarray = view[..., :: window["stride"], :: window["dilation"]].max(-1) - 0.02
+    return bound
 
 
 CONVOLUTION_SAMPLES: dict[str, tuple[Sample, ...]] = {

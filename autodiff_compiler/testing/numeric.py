@@ -404,7 +404,8 @@ def _like(out: Any, rng: np.random.Generator) -> Any:
 
 def _random(like: Tensor, rng: np.random.Generator) -> Tensor:
     size, sign = rng.uniform(0.5, 1.5, like.shape), rng.choice([-1.0, 1.0], like.shape)
-    return wrap(np.asarray(size * sign).astype(like._data.dtype))
+    found: Tensor = wrap(np.asarray(size * sign).astype(like._data.dtype))
+    return found
 
 
 def _dot(out: Any, sens: Any) -> float:

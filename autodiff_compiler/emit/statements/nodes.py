@@ -218,7 +218,8 @@ Block = list[Statement]
 
 def name_of(value: Value) -> ast.Name:
     """Returns the tree that reads ``value``."""
-    return ast.Name(value, ast.Load())  # type: ignore[arg-type]  # a value in place of text
+    # A value in place of text: ``rename_values`` replaces it.
+    return ast.Name(value, ast.Load())  # type: ignore[arg-type]
 
 
 def value_in(tree: ast.AST | None) -> Value | None:
