@@ -47,8 +47,8 @@ class ExpandDerivatives:
         before, request = program.function, program.request
         after = expand_derivatives(
             before,
-            _rewrite(self.simplify_function, request),
-            _rewrite(self.prepare_callee, request),
+            simplify_function=_rewrite(self.simplify_function, request),
+            prepare_callee=_rewrite(self.prepare_callee, request),
         )
         return program.with_functions((_with_span(after, before),))
 
@@ -108,8 +108,8 @@ class Differentiate:
             request.sens == "given",
             [*([0] if request.returns_value else []), *writes],
             (output,),
-            _rewrite(self.simplify_half, request),
-            _rewrite(self.simplify_jointly, request),
+            simplify_half=_rewrite(self.simplify_half, request),
+            simplify_jointly=_rewrite(self.simplify_jointly, request),
         )
         return program.with_functions(halves)
 
