@@ -46,9 +46,9 @@ class Program:
         """Returns the program whose roots are those of ``plans``."""
         return replace(self, functions=tuple(each.function for each in plans), plans=plans)
 
-    def finished(self, stage: str) -> Program:
-        """Returns the program with a stage entered in ``after``."""
-        return replace(self, after={**self.after, stage: self.functions})
+    def finished(self, stage: str, functions: tuple[Function, ...]) -> Program:
+        """Returns the program after a stage that left these roots."""
+        return replace(self, functions=functions, after={**self.after, stage: functions})
 
     @property
     def function(self) -> Function:

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from autodiff_compiler.interface import Request
+from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.operators.core.declare import numpy_promotion
@@ -15,6 +16,7 @@ from autodiff_compiler.passes.manager import Scope, Step
 from autodiff_compiler.passes.registry import BY_NAME
 from autodiff_compiler.program import Program
 
+Roots = tuple[Function, ...]
 #: A step that takes a whole program: a function, or a record whose fields are steps and passes.
 Transition = Callable[[Program], Program]
 
@@ -33,9 +35,14 @@ class Stage:
 
     def run(self, program: Program) -> Program:
         """Returns the program after this stage."""
+        functions, request = program.functions, program.request
         for step in self.steps:
-            program = _rewritten(program, step) if isinstance(step, Step) else step(program)
-        return program.finished(self.name)
+            if isinstance(step, Step):
+                functions = _rewritten(functions, step, request)
+            else:
+                program = step(program.with_functions(functions))
+                functions = program.functions
+        return program.finished(self.name, functions)
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -95,11 +102,10 @@ def passes_of(thing: Any) -> Iterator[str]:
             yield from passes_of(getattr(thing, each.name))
 
 
-def _rewritten(program: Program, step: Step) -> Program:
-    *others, last = program.functions
-    if step.scope is not Scope.LAST_ROOT:
-        others = [step.on(root, program.request) for root in others]
-    return program.with_functions((*others, step.on(last, program.request)))
+def _rewritten(roots: Roots, step: Step, request: Request) -> Roots:
+    if step.scope is Scope.LAST_ROOT:
+        return (*roots[:-1], step.on(roots[-1], request))
+    return tuple([step.on(root, request) for root in roots])
 
 
 def _verify(program: Program, stage: str) -> None:
