@@ -10,11 +10,10 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.parser import parse_function
-from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.derivative.reassociate_products import reassociate_products
 from autodiff_compiler.passes.simplify.cse import cse
 from autodiff_compiler.passes.simplify.dce import dce
-from tests.interpreter import run
+from tests.passes.conftest import Optimised
 
 X, Y, G, S = "%x: f32[8,6,5]", "%y: f32[8,6,5]", "%g: f32[6,1]", "%s: f32[8,1,1]"
 W = "f32[8,6,5]"
@@ -75,15 +74,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_fewer_operations_on_whole_arrays(name: str) -> None:
+def test_fewer_operations_on_whole_arrays(name: str, optimised: Optimised) -> None:
     made, wanted = CASES[name]
     before = function(*made)
-    after = dce(reassociate_products(before))
-    verify(after, "differentiated: products")
+    given = inputs(before)  # their differences are near one
+    after = optimised(before, reassociate_products, dce, inputs=given, rtol=2e-6, atol=5e-7)
     assert large(after) == wanted
-    given = inputs(before)
-    (old,), (new,) = run(before, given), run(after, given)
-    np.testing.assert_allclose(old, new, rtol=2e-6, atol=5e-7)  # differences of numbers near one
 
 
 @pytest.mark.parametrize(
@@ -92,7 +88,7 @@ def test_fewer_operations_on_whole_arrays(name: str) -> None:
      ("2,5", "(1,)", "5", "2,1", "2"), ("3,2", "(1,)", "2", "3,1", "3")],
 )  # fmt: skip
 def test_what_is_left_in_a_sum_has_all_its_axes(
-    shape: str, axes: str, x: str, y: str, result: str
+    shape: str, axes: str, x: str, y: str, result: str, optimised: Optimised
 ) -> None:
     before = parse_function(
         f"func @f(%x: f32[{x}], %y: f32[{y}]) -> (f32[{result}]) {{\n"
@@ -101,18 +97,16 @@ def test_what_is_left_in_a_sum_has_all_its_axes(
         f"  %s: f32[{result}] = sum %q {{axes={axes}, keepdims=False}}  # adjoint\n"
         "  return %s\n}\n"
     )
-    after = dce(reassociate_products(before))
-    verify(after, "differentiated: products")
-    given = inputs(before)
-    (old,), (new,) = run(before, given), run(after, given)
-    np.testing.assert_allclose(new, old, rtol=2e-6)
+    optimised(before, reassociate_products, dce, inputs=inputs(before), rtol=2e-6)
 
 
 @pytest.mark.parametrize("narrow", ["(2,)", "(0, 2)"])
 @pytest.mark.parametrize("wide", ["(0, 1, 2)", "None"])
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("first", [True, False])
-def test_of_two_sums_one_adds_up_the_other(narrow: str, wide: str, kept: bool, first: bool) -> None:
+def test_of_two_sums_one_adds_up_the_other(
+    narrow: str, wide: str, kept: bool, first: bool, optimised: Optimised
+) -> None:
     dims = [1 if str(axis) in narrow else size for axis, size in enumerate((8, 6, 5))]
     left = ",".join(str(d) for d in dims if kept or d > 1)
     lines = [f"%w: f32[] = sum %p {{axes={wide}, keepdims=False}}  # adjoint",
@@ -120,14 +114,11 @@ def test_of_two_sums_one_adds_up_the_other(narrow: str, wide: str, kept: bool, f
     lines = [f"%p: {W} = mul %x, %y  # adjoint", *(lines if first else lines[::-1])]
     head = f"func @f({X}, {Y}) -> (f32[], f32[{left}]) {{"
     before = parse_function("\n".join([head, *lines, "return %w, %n", "}", ""]))
-    after = dce(cse(reassociate_products(before)))
-    verify(after, "differentiated: products")
+    passes = (reassociate_products, cse, dce)
+    after = optimised(before, *passes, inputs=inputs(before), rtol=5e-6)
     assert [op.name for op in after.body.ops] == ["mul", "sum", "sum"]
     product = after.body.ops[0].result
     assert sum(product in op.operands for op in after.body.ops) == 1
-    given = inputs(before)
-    for old, new in zip(run(before, given), run(after, given), strict=True):
-        np.testing.assert_allclose(new, old, rtol=5e-6)
 
 
 @pytest.mark.parametrize(
