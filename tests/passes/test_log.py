@@ -128,7 +128,7 @@ def test_a_diff_leads_from_before_to_after() -> None:
     assert titles == [f"--- before {each.title}" for each, _, _ in shown]
 
 
-def test_what_changed_nothing_is_not_shown() -> None:
+def test_passes_without_a_change_are_not_shown() -> None:
     function, log = (
         parse_function(TEXT.partition("\n\n")[0].replace("return %c", "return %b")),
         PassLog(),

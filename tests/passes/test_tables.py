@@ -46,7 +46,9 @@ def table(tried: list[Op]) -> RuleSet:
     return RuleSet([Rule("of a sign", "mul", rewrite)])
 
 
-def test_what_did_not_change_is_not_tried_again(table: RuleSet, tried: list[Op]) -> None:
+def test_rules_are_not_tried_again_on_an_unchanged_operation(
+    table: RuleSet, tried: list[Op]
+) -> None:
     function = parse_function(TEXT.replace("neg", "cos"))
     assert table.rewrite(table.rewrite(function)) is function
     assert tried == [function.body.ops[2]]

@@ -64,7 +64,9 @@ def plus_zeros(x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [less_zeros, plus_zeros])
-def test_zeros_of_unknown_size_may_stretch_what_meets_them(function: Callable[..., Any]) -> None:
+def test_zeros_of_unknown_size_may_broadcast_the_other_operand(
+    function: Callable[..., Any],
+) -> None:
     space: dict[str, Any] = {}
     exec(ms.gradient_source(function), space)
     x = np.array([1.5, -2.0])
@@ -77,7 +79,7 @@ def spread(x: Any, g: Any) -> Any:
     return (x * g + ms.ops.sin(x) * g + x / (g * g)).sum()
 
 
-def test_what_ones_would_stretch_in_a_derivative_is_stretched_after() -> None:
+def test_ones_in_a_derivative_become_a_broadcast_of_the_product() -> None:
     x, g = np.arange(6.0).reshape(2, 3), np.array([1.5, -2.0, 4.0])
     text = ms.gradient_source(spread, ms.Tensor(x), ms.Tensor(g))
     assert "np.ones" not in text, text

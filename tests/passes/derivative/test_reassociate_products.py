@@ -87,7 +87,7 @@ def test_fewer_operations_on_whole_arrays(name: str, optimised: Optimised) -> No
     [("1,2,8", "(0,)", "2,8", "1,2,1", "2,8"),
      ("2,5", "(1,)", "5", "2,1", "2"), ("3,2", "(1,)", "2", "3,1", "3")],
 )  # fmt: skip
-def test_what_is_left_in_a_sum_has_all_its_axes(
+def test_the_other_factors_of_a_sum_keep_all_axes(
     shape: str, axes: str, x: str, y: str, result: str, optimised: Optimised
 ) -> None:
     before = parse_function(
@@ -139,7 +139,7 @@ def test_of_two_sums_one_adds_up_the_other(
         ),
     ],
 )
-def test_what_gains_nothing_or_loses_range_stays(lines: tuple[str, ...]) -> None:
+def test_products_without_gain_or_out_of_range_stay(lines: tuple[str, ...]) -> None:
     result = lines[-1].split(" = ")[0]
     before = function(f"{X}, {Y}, {G}", result, *lines)
     assert reassociate_products(before) is before

@@ -257,7 +257,7 @@ def test_no_number_is_lost_or_won_where_there_was_one(norm: Callable[[Any], Any]
                 np.testing.assert_array_equal(np.isnan(have), np.isnan(want))
 
 
-def test_a_normalization_keeps_what_it_scaled_alone() -> None:
+def test_a_normalization_saves_only_the_normalized_value() -> None:
     def whole(x: Any, g: Any) -> Any:
         c = x - ops.mean(x, 1, True)
         z = c * ops.rsqrt(ops.mean(c * c, 1, True) + 1e-5)
@@ -281,7 +281,7 @@ class Written(nn.Cell):
         return ops.sum(z * g) + ops.sum(ops.tanh(ops.matmul(h.T, g)))
 
 
-def test_forward_keeps_what_it_makes_for_others() -> None:
+def test_forward_saves_values_that_others_read() -> None:
     random = np.random.default_rng(6)
     x, g = random.standard_normal((9, 8)), random.standard_normal((8, 9))
     cell = Written()

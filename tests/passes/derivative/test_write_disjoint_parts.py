@@ -53,7 +53,7 @@ def changed(optimised: Optimised) -> Callable[[Function], list[str]]:
     ],
     ids=["rows", "a slice and a row", "by turns", "along another axis"],
 )
-def test_what_is_alone_in_its_place_is_written(places, changed: Any) -> None:
+def test_a_disjoint_part_is_stored(places, changed: Any) -> None:
     assert "add_at" not in changed(chain(places, "3, 4"))
 
 
@@ -67,17 +67,17 @@ def test_what_is_alone_in_its_place_is_written(places, changed: Any) -> None:
     ],
     ids=["one row twice", "slices that overlap", "backwards", "crossing"],
 )
-def test_what_meets_another_is_added(places, changed: Any) -> None:
+def test_an_overlapping_part_is_added(places, changed: Any) -> None:
     assert "add_at" in changed(chain(places, "3, 4"))
 
 
-def test_what_reaches_an_earlier_part_is_added_though_the_last_is_apart(changed: Any) -> None:
+def test_a_part_that_overlaps_an_earlier_one_is_added(changed: Any) -> None:
     row = "f32[4]"
     names = changed(chain([(row, "(0,)"), (row, "(1,)"), (row, "(0,)")], "3, 4"))
     assert names == ["scatter", "set_item", "add_at"]
 
 
-def test_a_transposed_whole_is_made_in_that_order(changed: Any) -> None:
+def test_a_transposed_array_is_assembled_in_its_final_order(changed: Any) -> None:
     part = "f32[2,4]"
     function = chain(
         [(part, "(0,)"), (part, "(2,)"), (part, "(1,)")], "3, 2, 4",
@@ -88,7 +88,7 @@ def test_a_transposed_whole_is_made_in_that_order(changed: Any) -> None:
     assert names[-1] == "set_item"
 
 
-def test_what_others_read_in_the_old_order_stays() -> None:
+def test_an_array_that_others_read_keeps_its_order() -> None:
     function = chain(
         [("f32[4]", "(0,)"), ("f32[4]", "(1,)")], "2, 4",
         "  %t: f32[4,2] = swap_last_axes %s", "  %u: f32[2,2] = matmul %s, %t", back="%t",
@@ -101,9 +101,7 @@ ROWS, REST = "(('slice', 1, None, None),)", "(('slice', None, -1, None),)"
 
 
 @pytest.mark.parametrize("negative", ["%p0", "%p1"])
-def test_what_has_a_sign_is_taken_away_and_comes_second(
-    negative: str, optimised: Optimised
-) -> None:
+def test_a_part_with_a_sign_is_subtracted_second(negative: str, optimised: Optimised) -> None:
     signed = {name: name.replace("p", "n") if name == negative else name for name in ("%p0", "%p1")}
     text = f"""func @f(%p0: f32[3,4], %p1: f32[3,4]) -> (f32[4,4]) {{
   {negative.replace("p", "n")}: f32[3,4] = neg {negative}
@@ -122,7 +120,7 @@ def test_what_has_a_sign_is_taken_away_and_comes_second(
     np.testing.assert_array_equal(interpreter.run(found, [p0, p1])[0], want)
 
 
-def test_what_is_read_with_its_sign_keeps_it() -> None:
+def test_a_sign_that_others_read_stays() -> None:
     text = f"""func @f(%p: f32[3,4], %q: f32[3,4]) -> (f32[4,4], f32[3,4]) {{
   %n: f32[3,4] = neg %p
   %z: f32[4,4] = scatter %q {{index={ROWS}, shape=(4, 4)}}

@@ -45,7 +45,7 @@ def test_gradients_are_right(function, n):
     check_grads(function, (X, W, n))
 
 
-def test_what_costs_is_computed_once():
+def test_costly_invariants_are_computed_once():
     text = before_the_loop(gradient_source(costly, X, W, "int", get_all=True))
     assert "np.exp(w)" in text and "np.sin(w)" in text
     text = before_the_loop(gradient_source(nested, X, W, "int", get_all=True))
@@ -67,7 +67,7 @@ def test_a_view_stays_where_it_is_read():
     assert ".T" not in before_the_loop(source)
 
 
-def test_what_may_fail_stays_where_it_may_not_run():
+def test_operations_that_may_fail_stay_in_loops_that_may_not_run():
     def items(x, rows, n, k):
         for _ in range(n):
             x = x * rows[k]

@@ -47,7 +47,7 @@ def ops_after(lines: str, result: str = "%t") -> list[str]:
     return [op.name for op in found.body.ops]
 
 
-def test_parts_that_fill_the_whole_need_no_zeros() -> None:
+def test_parts_that_fill_the_array_need_no_zeros() -> None:
     names = ops_after(f"""  %a: f32[2] = sin %x
   %s: f32[5] = scatter %a {{index={LEFT}, shape=(5,)}}
   %b: f32[3] = exp %y
@@ -55,7 +55,7 @@ def test_parts_that_fill_the_whole_need_no_zeros() -> None:
     assert names == ["empty", "index", "into", "filled", "index", "into", "filled"]
 
 
-def test_where_nothing_is_put_is_one_number() -> None:
+def test_the_rest_of_the_array_is_one_number() -> None:
     names = ops_after(f"  %a: f32[2] = sin %x\n  %t: f32[5] = scatter %a "
                       f"{{index={LEFT}, shape=(5,)}}")  # fmt: skip
     assert names == ["full", "index", "into", "filled"]
@@ -82,7 +82,7 @@ def test_parts_that_are_copied(lines: str) -> None:
     assert "into" not in ops_after(lines)
 
 
-def test_a_part_of_another_order_is_made_when_its_turn_comes() -> None:
+def test_parts_are_computed_in_the_order_of_the_source() -> None:
     names = ops_after(f"""  %b: f32[3] = exp %y
   %a: f32[2] = sin %x
   %s: f32[5] = scatter %a {{index={LEFT}, shape=(5,)}}

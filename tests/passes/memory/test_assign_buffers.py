@@ -74,7 +74,7 @@ def test_a_view_keeps_its_memory_alive():
     assert "%v: f32[200,200] = into %u, %buffer.1" in text
 
 
-def test_what_an_array_of_places_takes_is_no_view():
+def test_a_gather_is_no_view():
     """NumPy copies it, so it may be written over; what a slice takes lies where it was."""
     for index, shape, written in (("('op', 0)", "f32[1,20000]", True), ("0", BIG, False)):
         text = reused(function(
@@ -85,7 +85,7 @@ def test_what_an_array_of_places_takes_is_no_view():
         assert ("%y: f32[1,20000] = into %u, %u " in text) is written
 
 
-def test_what_lives_in_one_iteration_is_put_in_memory_too():
+def test_temporaries_of_an_iteration_get_buffers_too():
     text = reused(function(
         f"%x: {BIG}, %w: {BIG}", BIG, f"%k: {BIG} = sin %w",
         f"%y: {BIG}, %n: int = for %p, %i in (0, 3, 1) carry (%c: {BIG} = %x) {{",
@@ -97,7 +97,7 @@ def test_what_lives_in_one_iteration_is_put_in_memory_too():
     assert "%s: f32[20000] = add %v, %c" in text  # handed on
 
 
-def test_what_is_small_or_of_unknown_size_is_left_alone():
+def test_small_results_and_those_of_unknown_size_get_no_buffer():
     for type_ in ("f32[100]", "f32[b,20000]", "f32[?,20000]"):
         text = function(f"%x: {type_}", type_, f"%u: {type_} = sin %x", f"%v: {type_} = exp %u",
                         "return %v")  # fmt: skip
@@ -159,7 +159,7 @@ def test_a_loop_over_tiles_writes_where_it_has_read() -> None:
     ],
     ids=["overlapping", "its tile", "its tile again", "all of it", "afterwards", "returned"],
 )
-def test_the_verifier_notices_what_tiles_spoil(wrong: dict[str, Any]) -> None:
+def test_the_verifier_finds_tiles_that_overwrite_others(wrong: dict[str, Any]) -> None:
     with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(in_tiles(**wrong)), "lowered")
 
@@ -226,7 +226,7 @@ def test_rows_that_are_not_over_are_left_alone(other: dict[str, str]) -> None:
      ("%u: f32[100] = index %a, %p {index=(('op', 0),)}", "yield carry")],
     ids=["another row", "read after", "taken after"],
 )  # fmt: skip
-def test_the_verifier_notices_a_row_that_is_spoilt(more: str, before: str) -> None:
+def test_the_verifier_finds_an_overwritten_row(more: str, before: str) -> None:
     text = reused(by_rows())
     with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(text.replace(before, f"{more}\n    {before}", 1)), "lowered")
@@ -290,7 +290,7 @@ def test_backward_works_where_residuals_were() -> None:
     verify(backward.function, "lowered", forward.kept)
 
 
-def test_the_verifier_notices_a_residual_that_is_spoilt() -> None:
+def test_the_verifier_finds_an_overwritten_residual() -> None:
     forward, backward = halves()
     text = print_function(backward.function)
     late = text.replace("into %w, %v", "into %w, %u")
@@ -307,7 +307,7 @@ def test_an_early_stage_holds_no_write():
         verify(parse_function(text), "differentiated")
 
 
-def test_what_has_more_to_it_than_calls_has_no_steps():
+def test_operations_that_are_more_than_calls_have_no_calls():
     assert parse_calls("{x}.astype(np.float32)", ("x",)) == ()
     assert parse_calls("np.where({c}, {x}, {y})", ("c", "x", "y")) == ()
     assert [step.text for step in parse_calls("np.stack({v})", ("v",))] == [

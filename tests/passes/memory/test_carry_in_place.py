@@ -58,33 +58,33 @@ def in_place(function: Function) -> bool:
     return any(op.name == "into" and op.operands[-1] in loop.carry_params for op in loop.body.ops)
 
 
-def test_what_leaves_is_put_where_what_entered_was(changed: Any) -> None:
+def test_the_new_value_overwrites_the_old_one(changed: Any) -> None:
     assert in_place(changed("%d: f32[4] = add %c, %x"))
     assert in_place(changed("%e: f32[4] = mul %c, %x", "%d: f32[4] = add %e, %x"))
     assert in_place(changed("%e: f32[4] = cos %c", "%d: f32[4] = matmul %e, %w"))
 
 
-def test_what_the_caller_holds_is_copied_once(changed: Any) -> None:
+def test_an_array_of_the_caller_is_copied_once(changed: Any) -> None:
     found = changed("%d: f32[4] = add %c, %x", init="%x")
     assert in_place(found) and [op.name for op in found.body.ops][-2] == "copy"
     assert in_place(changed("%d: f32[4] = add %c, %x", more="read later"))
 
 
-def test_what_others_read_for_the_same_line_goes_last(changed: Any) -> None:
+def test_the_update_comes_after_other_readers_of_the_line(changed: Any) -> None:
     found = changed("%d: f32[4] = mul %c, %x", "%e: f32[4] = cos %c", "%g: f32[4] = mul %e, %c")
     assert in_place(found)
     (loop,) = (Loop(op) for op in found.body.ops if op.name == "for")
     assert [op.name for op in loop.body.ops] == ["cos", "mul", "into"]
 
 
-def test_a_product_does_not_write_to_what_it_reads(changed: Any) -> None:
+def test_a_product_does_not_overwrite_its_operand(changed: Any) -> None:
     assert not in_place(changed("%d: f32[4] = matmul %c, %w"))
     assert not in_place(changed(
         "%e: f32[4] = index %c {index=(('slice', None, None, -1),)}", "%d: f32[4] = matmul %e, %w"
     ))  # fmt: skip
 
 
-def test_arithmetic_reads_what_it_writes_over_in_any_order(changed: Any) -> None:
+def test_arithmetic_may_overwrite_any_operand(changed: Any) -> None:
     assert in_place(changed(
         "%e: f32[4] = index %c {index=(('slice', None, None, -1),)}", "%d: f32[4] = add %c, %e"
     ))  # fmt: skip
@@ -147,7 +147,7 @@ def rows(x: Any, w: Any) -> Any:
     return ops.sum(s)
 
 
-def test_rows_of_what_is_kept_are_no_tape() -> None:
+def test_rows_of_a_saved_array_are_no_tape() -> None:
     x, w = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=3)
     check_grads(rows, (x, w))
     source = gradient_source(rows, Tensor(x), Tensor(w), get_all=True)

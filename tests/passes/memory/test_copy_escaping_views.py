@@ -15,7 +15,7 @@ from tests import interpreter
 @pytest.mark.parametrize(
     ("first", "owned"), [("neg %x", True), ("transpose %x {perm=(0,)}", False)]
 )
-def test_ways_that_part_and_meet_many_times_are_gone_once(first: str, owned: bool) -> None:
+def test_paths_that_part_and_meet_many_times_are_followed_once(first: str, owned: bool) -> None:
     lines = [f"%v0: f32[2] = {first}"]
     for n in range(60):
         lines += [f"%v{n + 1}: f32[2] = if %go {{", f"yield %v{n}", "} else {", f"yield %v{n}", "}"]
@@ -68,7 +68,7 @@ ADDED = """
         (looped(ADDED, more="return %a, %a"), ["copy", "for", "copy"]),
     ],
 )
-def test_what_a_loop_is_entered_with_is_copied_before_it(
+def test_the_initial_value_of_a_loop_is_copied_before_it(
     function: Function, wanted: list[str]
 ) -> None:
     assert copies(function) == wanted

@@ -109,7 +109,7 @@ def test_an_array_of_another_dtype_is_laid_out_where_that_loses_no_kind() -> Non
     assert source.count("np.copyto(") == 2 and "astype(np.int32)" in source
 
 
-def test_what_does_not_overlap_is_reshaped() -> None:
+def test_disjoint_windows_are_reshaped() -> None:
     x, w = (Tensor(a.astype(np.float32)) for a in (X, W))
     assert "np.copyto(columns" in gradient_source(twice, x, w)
     assert "np.copyto(columns" not in gradient_source(strided, x, w)

@@ -98,7 +98,7 @@ def run(function: Function, x: Any) -> Any:
     return scope["f"](x)
 
 
-def test_tapes_lie_side_by_side_in_what_was_read() -> None:
+def test_tapes_lie_side_by_side_in_the_consumed_array() -> None:
     assert laned(program()) == [f"%first: f32[3,2] = {LEFT}", f"%second: f32[3,2] = {RIGHT}"]
     # Where there is not room for both, the first that fits; the rest of a row is nobody's.
     assert laned(program(width=3)) == ["%first: f32[3,3] = lane %r {axis=1, start=0, stop=3}"]
@@ -127,7 +127,7 @@ def test_tapes_lie_side_by_side_in_what_was_read() -> None:
     ids=["read after the loop", "another row", "read after in its turn", "the caller's",
          "stretched", "read by a second loop"],
 )  # fmt: skip
-def test_what_is_read_again_takes_no_tape(change: dict[str, str]) -> None:
+def test_an_array_that_is_read_again_takes_no_tape(change: dict[str, str]) -> None:
     assert laned(program(**change)) == []
 
 
@@ -158,13 +158,13 @@ def test_a_tape_that_is_read_as_a_whole_has_memory_of_its_own() -> None:
     ids=["the same lane", "lanes that meet", "of another view", "a lane of a lane", "a row",
          "the array", "what it was", "the caller's"],
 )  # fmt: skip
-def test_the_verifier_notices_a_lane_that_is_spoilt(change: dict[str, Any], law: str) -> None:
+def test_the_verifier_finds_an_overwritten_slice(change: dict[str, Any], law: str) -> None:
     """Lanes that are written by hand where ``overlay_tapes`` takes none."""
     with pytest.raises(InternalError, match=law):
         verify(parse_function(program(**change)), "lowered")
 
 
-def test_lanes_beside_each_other_do_no_harm() -> None:
+def test_disjoint_slices_are_safe() -> None:
     text = program(first=f"%first: f32[3,2] = {RIGHT}", second=f"%second: f32[3,2] = {LEFT}")
     verify(parse_function(text), "lowered")
 

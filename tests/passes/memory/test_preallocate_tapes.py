@@ -64,7 +64,7 @@ def test_a_long_tape_is_never_copied() -> None:
     assert "h_tape[k + 1] = h" in text and "h_tape = np.empty((65, 32, 128)" in text
 
 
-def test_what_is_over_with_its_iteration_is_made_in_its_row() -> None:
+def test_values_of_one_iteration_are_computed_in_their_row() -> None:
     def fading(x: Any) -> Any:
         total = ops.zeros_like(x[0])
         for k in range(x.shape[0]):
@@ -100,7 +100,7 @@ func @f(%x: f32[4]) -> ({type}) {{
     ],
     ids=["what it begins with comes last", "read as a list too"],
 )  # fmt: skip
-def test_what_must_stay_a_list(type: str, lines: str) -> None:
+def test_lists_that_stay_lists(type: str, lines: str) -> None:
     function = parse_function(LOOP.format(type=type, lines=lines))
     assert preallocate_tapes(function) is function
     assert "empty" not in print_function(function)

@@ -68,7 +68,7 @@ def test_a_sum_from_the_end_is_made_in_its_operand() -> None:
     assert "cumsum(axis=0, out=x" not in gradient_source(of_the_argument, Tensor(X))
 
 
-def test_what_is_read_later_and_what_is_turned_otherwise_stay() -> None:
+def test_values_read_later_and_other_flips_stay() -> None:
     head = "func @f(%x: f32[4,3]) -> (f32[4,3]) {\n"
     flip, run = "flip %{} {{axes=(0,)}}", "%c: f32[4,3] = cumsum %r {axis=0}"
     for first, last, given in (

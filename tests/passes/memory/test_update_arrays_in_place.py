@@ -120,7 +120,7 @@ def test_one_array_for_the_parts():
     assert source.count("np.zeros(") == 1
 
 
-def test_what_is_read_later_is_copied():
+def test_a_value_that_is_read_later_is_copied():
     assert ".copy()" in forward_of(each_kept)
 
 
@@ -134,7 +134,7 @@ def left_from_within(x, m):
     return row
 
 
-def test_what_is_not_set_yet_is_not_copied():
+def test_a_value_that_is_not_set_yet_is_not_copied():
     """What is returned is carried, and is nothing until a loop is left by it."""
     m = Tensor(np.ones((2, 3), np.float32))
     for top, want in ((0.5, [0, 0, 1]), (1.5, [1, 1, 1])):
@@ -170,7 +170,7 @@ def test_a_part_that_is_read_later_is_copied(net):
     check_grads(net, (X.asnumpy().astype(float), np.array([0.3, -0.4])))
 
 
-def test_a_small_part_is_copied_and_what_is_made_of_a_large_one_is_made_before():
+def test_a_small_part_is_copied_and_the_reader_of_a_large_one_moves_up():
     y = Tensor(np.array([0.3, -0.4], np.float32))
     backward = gradient_source(small_part, X, y, get_all=True).split("def small_part_backward")[1]
     assert "d_y = d_z[1].copy()" in backward and backward.count(".copy()") == 1
@@ -184,7 +184,7 @@ def written(x, y, i):
     return (z * z * z).sum()
 
 
-def test_what_is_gathered_later_is_taken_before():
+def test_a_later_gather_moves_before_the_write():
     x, y, i = (np.arange(12.0).reshape(6, 2), np.array([[3.0, 5.0], [7.0, 2.0]]), np.array([4, 1]))
     d_x, d_y = ms.grad(written, (0, 1))(Tensor(x), Tensor(y), Tensor(i))
     wanted = 3 * x * x
@@ -205,7 +205,7 @@ def in_turn(x, n):
     return total + oldest + 2 * c + 3 * b + 5 * a + 7 * newest
 
 
-def test_what_a_loop_moves_on_comes_to_be_written_to_after_many_iterations():
+def test_carries_that_change_places_reach_the_write_after_many_iterations():
     """The array ``u`` is the oldest in the fifth iteration, and is still read."""
     for n in (3, 5, 12):
         expected = in_turn(X, n).asnumpy()

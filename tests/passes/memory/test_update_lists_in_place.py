@@ -56,7 +56,7 @@ def forward_of(function: Any) -> str:
 
 
 @pytest.mark.parametrize("function", [growing, kept_before, begun_by_another, kept_in_the_loop])
-def test_nobody_can_tell(function: Any) -> None:
+def test_updates_in_place_are_not_observable(function: Any) -> None:
     for n in (1, 4):
         found = ms.jit(function)(X, n).asnumpy().tolist()
         assert found == function(X, n).asnumpy().tolist()

@@ -134,7 +134,7 @@ def test_a_bound_is_one_to_the_bit(dtype: str, bound: float):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_is_bounded_by_zero_within_a_sum_is_the_same(dtype: str):
+def test_a_bound_of_zero_within_a_sum_gives_the_same_bits(dtype: str):
     x = np.array(ODD, dtype)
     with np.errstate(all="ignore"):
         found = ms.jit(ops.softplus)(Tensor(x)).asnumpy()

@@ -84,7 +84,7 @@ def test_very_many_singles_are_added_up_row_by_row() -> None:
     np.testing.assert_allclose(total, 5e6 * float(np.float32(0.1)) ** 2, rtol=2e-6)
 
 
-def test_a_product_that_is_read_again_stays() -> None:
+def test_a_product_with_another_reader_stays() -> None:
     function = parse_function(
         """
         func @f(%x: f32[9,80]) -> (f32[], f32[9,80]) {

@@ -57,7 +57,7 @@ def tiled(optimised: Optimised) -> Callable[[Function], Function]:
 @pytest.mark.parametrize(
     "size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 1), ("160", 16)]
 )
-def test_a_row_of_operations_is_one_loop(size, rows, tiled: Any):
+def test_a_group_of_operations_is_one_loop(size, rows, tiled: Any):
     function = program(size=size)
     found = tiled(function)
     (loop,) = loops(found)
@@ -71,13 +71,13 @@ def test_a_sum_of_all_is_a_sum_of_sums(tiled: Any):
     assert [str(value.type) for value in loop.carried] == ["f32[]"]  # nothing is made whole
 
 
-def test_what_needs_a_sum_comes_after_it(tiled: Any):
+def test_a_reader_of_a_sum_comes_after_the_loop(tiled: Any):
     function = program("  %s: f32[] = sum %c {{axes=None, keepdims=False}}",
                        "  %d: f32[{size}] = mul %c, %s", returns="%c, %s")  # fmt: skip
     tiled(function)
 
 
-def test_what_stands_between_goes_first(tiled: Any):
+def test_independent_operations_between_go_first(tiled: Any):
     function = program()
     body = function.body
     other = program("  %d: f32[2,48] = reshape %x {{shape=(2, 48)}}",
@@ -87,7 +87,7 @@ def test_what_stands_between_goes_first(tiled: Any):
 
 
 @pytest.mark.parametrize("size", ["97", "40", "b"], ids=["no divisor", "too small", "unknown"])
-def test_what_does_not_fit_is_left_alone(size):
+def test_arrays_without_a_fitting_divisor_stay(size):
     function = program(size=size)
     assert tile_elementwise(function) is function
 
@@ -144,7 +144,7 @@ def normalised(x, g, b):
     return ops.sum(ops.softmax(ops.tanh(y), -1) * x) + ops.sum(y.max(-1, keepdims=True))
 
 
-def test_what_is_reduced_within_its_row_is_reduced_in_its_tile():
+def test_reductions_within_rows_happen_in_tiles():
     rng = np.random.default_rng(0)
     inputs = [Tensor(rng.standard_normal(s).astype(np.float32)) for s in ((96, 5), 5, 5)]
     gradient = ms.value_and_grad(normalised, (0, 1, 2))
@@ -160,7 +160,7 @@ def test_what_is_reduced_within_its_row_is_reduced_in_its_tile():
         np.testing.assert_allclose(have.asnumpy(), want.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_what_meets_all_of_a_result_of_the_row_comes_after_it(tiled: Any):
+def test_readers_of_a_whole_result_come_after_the_loop(tiled: Any):
     function = parse_function("""
 func @f(%x: f32[12,12]) -> (f32[12,12]) {
   %a: f32[12,12] = sin %x
@@ -194,7 +194,7 @@ def written_in_a_loop(x):
 
 
 @pytest.mark.parametrize("function", [written, written_in_a_loop])
-def test_what_is_read_before_a_write_is_not_read_after_it(function):
+def test_reads_do_not_move_after_a_write(function):
     x = np.random.default_rng(0).uniform(-1, 1, (2, 96)).astype(np.float32)
     y, z = np.tanh(x), np.tanh(x[0]) * 1.5 + x[0]
     w = np.sin(y[1])
@@ -224,7 +224,7 @@ def test_complex_arrays_run_in_tiles() -> None:
     )
 
 
-def test_what_is_small_waits_until_the_row_is_done(tiled: Any):
+def test_small_operations_wait_until_the_loop_is_done(tiled: Any):
     """A view of the largest of each row stands in the middle; what reads it is no tile."""
     function = parse_function("""func @f(%x: f32[96,8]) -> (f32[96,8], f32[96]) {
   %a: f32[96,8] = sin %x

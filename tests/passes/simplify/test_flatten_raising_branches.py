@@ -94,7 +94,7 @@ def test_value_and_gradient(program: Callable, row: tuple[float, ...]) -> None:
 
 
 @pytest.mark.parametrize("program", [handled, called, in_a_loop, chained, refused])
-def test_what_raises_raises(program: Callable) -> None:
+def test_programs_that_raise_still_raise(program: Callable) -> None:
     for run in (program, ms.jit(program), ms.grad(program)):
         with pytest.raises(RuntimeError, match="too low"):
             run(Tensor([1.5, 2.5]), 9.0)

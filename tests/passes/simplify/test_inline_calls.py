@@ -56,7 +56,7 @@ func @f(%x: float) -> (float) {
     )
 
 
-def test_only_what_is_asked_for() -> None:
+def test_only_requested_calls_are_inlined() -> None:
     function = parse_function(TEXT)
     result = inline_calls(function, lambda call: call.attrs["callee"].name == "outer")
     assert [op.name for op in result.body.walk()] == ["call", "neg", "for", "call", "neg"]

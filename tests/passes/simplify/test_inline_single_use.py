@@ -49,19 +49,19 @@ def read(body: str) -> Function:
     return parse_functions(text, OPERATORS)["f"]
 
 
-def test_what_derivatives_call_is_written_out_with_them() -> None:
+def test_callees_of_derivatives_are_inlined_with_them() -> None:
     f = read("%y: float = call @u_grad(%x)\n%z: float = call @v(%y)\nreturn %z")
     assert calls(inline_single_use(f)) == ["v"]  # a text of the user's in another stays
 
 
-def test_what_is_called_twice_stays_but_is_one_text() -> None:
+def test_functions_with_two_callers_stay() -> None:
     f = read("%y: float = call @u_grad(%x)\n%z: float = call @u_grad(%y)\nreturn %z")
     done = inline_single_use(f)
     assert calls(done) == ["u_grad", "u_grad"]
     assert [calls(callee) for callee in done.callees()] == [[]]
 
 
-def test_what_is_to_be_recomputed_stays() -> None:
+def test_recomputed_functions_stay() -> None:
     f = read("%y: float = call @u_grad(%x)\nreturn %y")
     assert inline_single_use(f, lambda call: False) is f
 
@@ -148,7 +148,7 @@ func @f(%x: f32[3], %z: f32[3]) -> (f32[3], f32[3]) {
 """
 
 
-def test_what_the_caller_computes_anyway_is_written_out() -> None:
+def test_callees_that_the_caller_mostly_computes_are_inlined() -> None:
     f = parse_functions(SHARED.replace("{about}", "  # adjoint"), OPERATORS)["f"]
     done = inline_single_use(f)
     assert calls(done) == ["u"]  # of another argument nothing is known
@@ -156,12 +156,12 @@ def test_what_the_caller_computes_anyway_is_written_out() -> None:
     assert inline_single_use(f, lambda call: False) is f
 
 
-def test_what_is_there_twice_in_the_users_own_text_stays() -> None:
+def test_repeated_calls_in_the_users_function_stay() -> None:
     f = parse_functions(SHARED.replace("{about}", ""), OPERATORS)["f"]
     assert inline_single_use(f) is f
 
 
-def test_what_works_on_large_arrays_is_written_out_where_it_is_called_once() -> None:
+def test_functions_on_large_arrays_with_one_caller_are_inlined() -> None:
     text = """
 func @v(%a: f32[20000]) -> (f32[20000]) {{
   %b: f32[20000] = neg %a
@@ -212,13 +212,13 @@ TURNS_WITHIN = """%b: f32[512], %m: int = for %q, %l in (0, 4, 1) carry (%e: f32
     ],
     ids=["large together", "small together", "loops in loops", "small loops in loops"],
 )
-def test_what_the_turns_of_a_loop_make_counts_together(inner, turns, left):
+def test_results_of_all_iterations_count_together(inner, turns, left):
     f = parse_functions(IN_A_LOOP.format(inner=inner, turns=turns), OPERATORS)["f"]
     assert calls(inline_single_use(f)) == left
 
 
 @pytest.mark.parametrize("turns, called", [(44, False), (4, True)])
-def test_a_cell_in_a_loop_has_the_slopes_of_what_it_computes(turns, called):
+def test_a_cell_in_a_loop_has_the_right_gradient(turns, called):
     """Its products with weights are one before the loop, and one after it; the bias is there for
     each turn, and the state of one turn is kept before the next writes over it."""
     rng = np.random.default_rng(11)

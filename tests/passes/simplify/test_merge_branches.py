@@ -112,7 +112,7 @@ def test_a_handler_is_a_branch(function):
     assert function is thrown_by_a_callee or "flag" not in text
 
 
-def test_what_may_be_unset_is_checked():
+def test_variables_that_may_be_unset_are_checked():
     with pytest.raises(UnboundLocalError, match="'y' may be unassigned here"):
         ms.grad(sometimes_unset)(Tensor(np.array([1.5, 0.25], np.float32)))
     large = np.array([2.5, 0.25], np.float32)

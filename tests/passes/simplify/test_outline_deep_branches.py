@@ -87,7 +87,7 @@ def test_source_grows_with_the_chain(chain: Any) -> None:
     assert (many - some) / (some - few) < 2.2, (few, some, many)
 
 
-def test_what_is_thrown_deep_inside_reaches_the_caller() -> None:
+def test_an_exception_deep_inside_reaches_the_caller() -> None:
     text = elifs(80).replace("else:\n        y = x\n", "else:\n        raise ValueError('low')\n")
     gradient = ms.grad(made(text))
     with pytest.raises(ValueError, match="low"):

@@ -145,7 +145,7 @@ OTHERS: list[Callable[..., Any]] = [
 
 
 @pytest.mark.parametrize("position", range(len(OTHERS)))
-def test_what_only_looks_alike_stays(position: int) -> None:
+def test_near_misses_stay(position: int) -> None:
     assert "# stab" not in gradient_source(OTHERS[position], "f64[2,2]")
 
 

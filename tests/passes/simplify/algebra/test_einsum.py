@@ -69,6 +69,6 @@ def test_no_product_is_larger_than_its_factors_where_another_costs_the_same() ->
 
 
 @pytest.mark.parametrize("dtype", ("f16", "i64"))
-def test_what_is_not_multiplied_by_blas_stays(dtype: str) -> None:
+def test_dtypes_that_blas_does_not_multiply_stay(dtype: str) -> None:
     before = program("ij,jk->ik", dtype)
     assert simplify_algebra(before) is before

@@ -55,7 +55,7 @@ def test_before_and_after(case: str, d: float, optimised: Optimised) -> None:
     assert sum(op.name == "where" for op in after.body.ops) == choices
 
 
-def test_every_row_has_a_case() -> None:
+def test_every_rule_has_a_case() -> None:
     hits: dict[str, int] = {}
     for lines, _ in CASES.values():
         simplify_algebra(program(lines), hits=hits)

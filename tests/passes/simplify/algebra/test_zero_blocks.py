@@ -103,7 +103,7 @@ def test_the_slopes_of_an_equations_residual() -> None:
     assert text.count("np.tanh(") == 1  # the values at the points are there from the slopes
 
 
-def test_an_infinity_beside_the_section_does_not_spoil_it() -> None:
+def test_an_infinity_outside_the_block_has_no_effect() -> None:
     def first(x, w):
         return ops.matmul(x, w)[:, 0].sum()
 
