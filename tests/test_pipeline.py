@@ -87,14 +87,15 @@ def test_the_verifier_sees_every_stage() -> None:
 def test_the_verifier_takes_what_the_passes_of_a_stage_make() -> None:
     """``write_disjoint_parts`` makes ``sub_at``, which has no derivative."""
     (stage,) = (each for each in PIPELINE.stages if each.name == "simplified")
-    text = """func @f(%z: f64[3], %p: f64[]) -> (f64[3]) {
-  %n: f64[] = neg %p
-  %s: f64[3] = add_at %z, %n {index=(0,)}
+    text = """func @f(%p: f64[2], %q: f64[2]) -> (f64[3]) {
+  %n: f64[2] = neg %p
+  %z: f64[3] = scatter %q {index=(('slice', None, -1, None),), shape=(3,)}
+  %s: f64[3] = add_at %z, %n {index=(('slice', 1, None, None),)}
   return %s
 }
 """
     found = dce(write_disjoint_parts(parse_function(text)))
-    assert [op.name for op in found.body.ops] == ["sub_at"]
+    assert [op.name for op in found.body.ops] == ["scatter", "sub_at"]
     driver.verify(found, f"{stage.form}: {stage.name}")
 
 
