@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same passes-page
+.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same passes-page call-rules-page
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
@@ -53,6 +53,9 @@ same: $(VENV)/installed-test  ## print one digest of every generated text; FILE=
 
 passes-page: $(VENV)/installed-plain  ## rewrite docs/passes.md from the table of passes
 	$(BIN)/autodiff-compiler passes --markdown > docs/passes.md
+
+call-rules-page: $(VENV)/installed-test  ## rewrite docs/call-rules.md from the table of callees
+	$(RUN) -m tests.frontend.call_rules_page > docs/call-rules.md
 
 fuzz: $(VENV)/installed-test  ## compare random programs with plain Python: N=1000 SEED=0 KIND=arrays
 	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)

@@ -90,6 +90,7 @@ class CallRule:
     callee, its positional arguments and its keywords."""
 
     name: str
+    summary: str
     applies: Callable[[Lowering, Any, Arguments, Keywords], bool]
     call: Callable[[Lowering, Any, Arguments, Keywords], Any]
 
@@ -102,11 +103,15 @@ def call(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
     if reached is not None:
         return reached[0]
     callee = low.special(callee, "__call__") or callee
+    return rule_for(low, callee, args, kwargs).call(low, callee, args, kwargs)
+
+
+def rule_for(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> CallRule:
+    """Returns the rule of a callee: that of its class, else the first one that applies."""
     by_class = CALLABLE_VALUES.get(type(callee))
     if by_class is not None:
-        return by_class.call(low, callee, args, kwargs)
-    rule = next(rule for rule in CALL_RULES if rule.applies(low, callee, args, kwargs))
-    return rule.call(low, callee, args, kwargs)
+        return by_class
+    return next(rule for rule in CALL_RULES if rule.applies(low, callee, args, kwargs))
 
 
 # ---- compile-time values that can be called
@@ -185,15 +190,60 @@ def _always(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bo
 
 #: Compile-time values with a class of their own.
 CALLABLE_VALUES: Mapping[type, CallRule] = {
-    CallableChoice: CallRule("choice of two functions", _always, _call_choice),
-    Closure: CallRule("inner function or lambda", _always, inline_closure),
-    CustomRule: CallRule("custom derivative", _always, _call_custom_rule),
-    RecursionStep: CallRule("step of a recursion", _always, _call_recursion_step),
-    ContainerMethod: CallRule("method of a list or dict", _always, _call_container_method),
-    TensorMethod: CallRule("method of a Tensor or array", _always, _call_tensor_method),
-    InPlaceTensorMethod: CallRule("in-place method of a Tensor", _always, _call_in_place_method),
-    functools.partial: CallRule("functools.partial", _always, _call_partial),
-    Partial: CallRule("functools.partial of values", _always, _call_partial),
+    CallableChoice: CallRule(
+        "choice of two functions",
+        "A branch on the run-time test that chooses; each side calls its function.",
+        _always,
+        _call_choice,
+    ),
+    Closure: CallRule(
+        "inner function or lambda",
+        "Inlined; a recursion without a known end becomes two loops.",
+        _always,
+        inline_closure,
+    ),
+    CustomRule: CallRule(
+        "custom derivative",
+        "Lowered as a function of the inputs, the result and its cotangent.",
+        _always,
+        _call_custom_rule,
+    ),
+    RecursionStep: CallRule(
+        "step of a recursion",
+        "Lowered as the body of one of the two loops of a recursion.",
+        _always,
+        _call_recursion_step,
+    ),
+    ContainerMethod: CallRule(
+        "method of a list or dict",
+        "Computed on the contents in the heap.",
+        _always,
+        _call_container_method,
+    ),
+    TensorMethod: CallRule(
+        "method of a Tensor or array",
+        "Its macro runs and adds operations.",
+        _always,
+        _call_tensor_method,
+    ),
+    InPlaceTensorMethod: CallRule(
+        "in-place method of a Tensor",
+        "Its macro runs; the new value stands under all names of the Tensor.",
+        _always,
+        _call_in_place_method,
+    ),
+    functools.partial: CallRule(
+        "functools.partial",
+        "The function below is called with all arguments; `super()` is made here, too.",
+        _always,
+        _call_partial,
+    ),
+    Partial: CallRule(
+        "functools.partial of values",
+        "The function below is called with all arguments.",
+        _always,
+        _call_partial,
+    ),
 }
 
 
@@ -370,30 +420,133 @@ def _call_object(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) 
 
 #: The first rule that applies is the one that is followed.
 CALL_RULES: Sequence[CallRule] = (
-    CallRule("update of a Parameter", _updates_parameter, update_parameter),
-    CallRule("method of a handle", _is_handle_method, _call_handle_method),
-    CallRule("gradient hook", _is_gradient_hook, _call_gradient_hook),
-    CallRule("gradient, tangent or batched function", _is_transformed, call_transformed),
-    CallRule("Cell", _is_cell, call_function),
-    CallRule("query of a Cell's parts", _is_cell_query, answer_query),
-    CallRule("constexpr function", _is_constexpr, call_known),
-    CallRule("class of the user's", _is_user_class, make_object),
-    CallRule("Python built-in", _is_builtin, call_builtin),
-    CallRule("grad, jvp, vmap and their like", _takes_functions, take_functions),
-    CallRule("ufunc.at", _is_ufunc_at, _call_ufunc_at),
-    CallRule("function that stays outside", _stays_outside, call_now),
-    CallRule("Tensor of a run-time value", _makes_tensor_of_value, _make_tensor_of_value),
-    CallRule("itemgetter or attrgetter", _is_getter, _call_getter),
-    CallRule("named tuple", _makes_named_tuple, _make_named_tuple),
-    CallRule("recomputed block", _is_recomputed, call_recomputed),
-    CallRule("macro of this package", _runs_as_macro, _call_macro),
-    CallRule("library function on plain data", _is_library_on_plain_data, call_now),
-    CallRule("NumPy or math on run-time values", _is_numpy_on_values, _call_numpy_on_values),
-    CallRule("NumPy function that writes", _is_numpy_writer, _call_numpy_writer),
-    CallRule("function or method of the user's", _is_user_function, call_function),
-    CallRule("cached function of run-time numbers", _is_cached_on_values, _call_below_cache),
-    CallRule("object with __call__", _is_callable_object, _call_object),
-    CallRule("anything on known values", _always, call_now),
+    CallRule(
+        "update of a Parameter",
+        "The Parameter gets a new value, which is stored after the call.",
+        _updates_parameter,
+        update_parameter,
+    ),
+    CallRule(
+        "method of a handle",
+        "Runs now: it adds or removes what the handle stands for.",
+        _is_handle_method,
+        _call_handle_method,
+    ),
+    CallRule(
+        "gradient hook",
+        "The hook becomes a custom derivative of the value.",
+        _is_gradient_hook,
+        _call_gradient_hook,
+    ),
+    CallRule(
+        "gradient, tangent or batched function",
+        "The function is outlined; a `grad`, `jvp` or `vmap` operation takes its derivative.",
+        _is_transformed,
+        call_transformed,
+    ),
+    CallRule(
+        "Cell",
+        "`construct` is outlined, one function for each signature, and called.",
+        _is_cell,
+        call_function,
+    ),
+    CallRule(
+        "query of a Cell's parts",
+        "Answered now, under a guard: `parameters_and_names()` and its like.",
+        _is_cell_query,
+        answer_query,
+    ),
+    CallRule(
+        "constexpr function", "Runs now; its arguments must be known.", _is_constexpr, call_known
+    ),
+    CallRule(
+        "class of the user's",
+        "An object of the heap is made; its `__init__` is inlined.",
+        _is_user_class,
+        make_object,
+    ),
+    CallRule(
+        "Python built-in",
+        "The model of the built-in in `library/builtins.py` runs.",
+        _is_builtin,
+        call_builtin,
+    ),
+    CallRule(
+        "grad, jvp, vmap and their like",
+        "Runs now and makes a transformed function.",
+        _takes_functions,
+        take_functions,
+    ),
+    CallRule(
+        "ufunc.at",
+        "The array is updated in place, under all its names.",
+        _is_ufunc_at,
+        _call_ufunc_at,
+    ),
+    CallRule(
+        "function that stays outside",
+        "Runs now, or is refused: files, clocks, random numbers; logging is done by the run.",
+        _stays_outside,
+        call_now,
+    ),
+    CallRule(
+        "Tensor of a run-time value",
+        "The value itself, cast to the dtype that is asked for.",
+        _makes_tensor_of_value,
+        _make_tensor_of_value,
+    ),
+    CallRule(
+        "itemgetter or attrgetter", "The items or attributes are read.", _is_getter, _call_getter
+    ),
+    CallRule(
+        "named tuple", "Made now, of compile-time values.", _makes_named_tuple, _make_named_tuple
+    ),
+    CallRule(
+        "recomputed block",
+        "Called; backward keeps its inputs alone.",
+        _is_recomputed,
+        call_recomputed,
+    ),
+    CallRule(
+        "macro of this package",
+        "Runs now on values and adds operations.",
+        _runs_as_macro,
+        _call_macro,
+    ),
+    CallRule("library function on plain data", "Runs now.", _is_library_on_plain_data, call_now),
+    CallRule(
+        "NumPy or math on run-time values",
+        "The macro that stands for it runs and adds operations.",
+        _is_numpy_on_values,
+        _call_numpy_on_values,
+    ),
+    CallRule(
+        "NumPy function that writes",
+        "The argument is updated in place, under all its names.",
+        _is_numpy_writer,
+        _call_numpy_writer,
+    ),
+    CallRule(
+        "function or method of the user's",
+        "Outlined, one function for each signature, and called; inlined where it has effects.",
+        _is_user_function,
+        call_function,
+    ),
+    CallRule(
+        "cached function of run-time numbers",
+        "The function below the cache is called.",
+        _is_cached_on_values,
+        _call_below_cache,
+    ),
+    CallRule(
+        "object with __call__", "Its `__call__` is called.", _is_callable_object, _call_object
+    ),
+    CallRule(
+        "anything on known values",
+        "Runs now, or is refused if an argument is known only when the function runs.",
+        _always,
+        call_now,
+    ),
 )
 
 
