@@ -467,7 +467,7 @@ CALL_RULES: Sequence[CallRule] = (
     ),
     CallRule(
         "Python built-in",
-        "The model of the built-in in `library/builtins.py` runs.",
+        "The model of the built-in runs.",
         _is_builtin,
         call_builtin,
     ),
