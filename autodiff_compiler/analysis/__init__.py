@@ -1,1 +1,1 @@
-"""Questions asked of a program. Answers are passed on as arguments, so none can be stale."""
+"""Analyses of functions. Their results are passed on as arguments, so none can be out of date."""

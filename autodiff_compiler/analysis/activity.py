@@ -1,9 +1,8 @@
-"""What spreads through a function from its parameters: which values vary, which may be unset.
+"""Activity analysis: the values that vary with differentiated inputs, and those that may be unset.
 
-Only values that vary with the inputs that are differentiated can have a cotangent.
-
-The other half of activity (what reaches the output) needs no analysis: the reverse sweep starts at
-the output, and a value that it does not meet has no cotangent.
+Only values that vary can have a cotangent. The other part of activity (the values that influence
+the output) needs no analysis: the reverse sweep starts at the output, and only the values that it
+reaches have a cotangent.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from autodiff_compiler.ir.types import TupleType, carries_cotangent
 
 
 def varied_values(function: Function, wrt: Sequence[int]) -> frozenset[Value]:
-    """The values of ``function``, in all its regions, that depend on the parameters ``wrt``.
+    """Collects the values of ``function``, in all regions, that depend on the parameters ``wrt``.
 
     Values whose type carries no cotangent (ints, shapes, …) and results of operators with a zero
     derivative never vary.
@@ -30,14 +29,14 @@ def varied_values(function: Function, wrt: Sequence[int]) -> frozenset[Value]:
 
 
 class Activity:
-    """Remembers what was found in each function, so that a callee is looked at once per ``wrt``."""
+    """The analyses of functions, each done once per ``wrt``."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Function, tuple[int, ...]], frozenset[Value]] = {}
         self._unset: dict[Function, frozenset[Value]] = {}
 
     def varied(self, function: Function, wrt: tuple[int, ...]) -> frozenset[Value]:
-        """As ``varied_values``."""
+        """Returns what ``varied_values`` does, computed once."""
         key = (function, wrt)
         if key not in self._known:
             found = _Varied(self)
@@ -47,9 +46,10 @@ class Activity:
         return self._known[key]
 
     def unset(self, function: Function) -> frozenset[Value]:
-        """The values that may be unset: ``undefined``, or from a branch that did not run.
+        """Collects the values that may be unset: ``undefined``, or of a branch that did not run.
 
-        Residuals, which a derived function gets in tuples, may come from such a branch.
+        The residuals of a derived function, which are parameters in tuples, may come from such a
+        branch.
         """
         if function not in self._unset:
             found = _Unset(self)
@@ -60,8 +60,8 @@ class Activity:
         return self._unset[function]
 
 
-class _Spread:
-    """Carries a property of values forward through regions."""
+class ForwardAnalysis:
+    """A forward dataflow analysis: it propagates a property of values through regions."""
 
     def __init__(self, activity: Activity):
         self.activity = activity
@@ -71,12 +71,12 @@ class _Spread:
     def add(self, values: Sequence[Value]) -> None:
         self.values.update(values)
 
-    def passes(self, op: Op) -> bool:
-        """Whether the results of a plain operation have the property."""
+    def holds_after(self, op: Op) -> bool:
+        """True if the results of a plain operation have the property."""
         raise NotImplementedError
 
-    def returned(self, op: Op) -> frozenset[Value]:
-        """The values of a callee that have the property, given the operands of the call."""
+    def in_callee(self, op: Op) -> frozenset[Value]:
+        """Returns the values of the callee with the property, given the operands of the call."""
         raise NotImplementedError
 
     def has(self, operand: AnyOperand) -> bool:
@@ -97,11 +97,11 @@ class _Spread:
             self.call(op)
         elif op.name == "item":
             self.item(op)
-        elif self.passes(op):
+        elif self.holds_after(op):
             self.add(op.results)
 
     def item(self, op: Op) -> None:
-        """Varies if its container does; where the container was made here, if that item does."""
+        """Propagates from the container, or from the operand for this item if it was made here."""
         source = op.operands[0]
         maker = self.tuples.get(source) if isinstance(source, Value) else None
         if maker is not None:
@@ -134,26 +134,26 @@ class _Spread:
                 self.add([target])
 
     def call(self, op: Op) -> None:
-        inside = self.returned(op)
-        self.add([r for r, out in zip(op.results, op.attrs["callee"].returns) if out in inside])
+        inside, returns = self.in_callee(op), op.attrs["callee"].returns
+        self.add([result for result, value in zip(op.results, returns) if value in inside])
 
 
-class _Varied(_Spread):
+class _Varied(ForwardAnalysis):
     def add(self, values: Sequence[Value]) -> None:
         super().add([value for value in values if carries_cotangent(value.type)])
 
-    def passes(self, op: Op) -> bool:
+    def holds_after(self, op: Op) -> bool:
         return op.opdef.kind != "zero" and any(map(self.has, op.operands))
 
-    def returned(self, op: Op) -> frozenset[Value]:
+    def in_callee(self, op: Op) -> frozenset[Value]:
         wrt = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
         return self.activity.varied(op.attrs["callee"], wrt) if wrt else frozenset()
 
 
-class _Unset(_Spread):
-    def passes(self, op: Op) -> bool:
-        handed_on = op.opdef.kind == "container" or op.name == "list_item"
-        return op.name == "undefined" or (handed_on and any(map(self.has, op.operands)))
+class _Unset(ForwardAnalysis):
+    def holds_after(self, op: Op) -> bool:
+        passes_on = op.opdef.kind == "container" or op.name == "list_item"
+        return op.name == "undefined" or (passes_on and any(map(self.has, op.operands)))
 
-    def returned(self, op: Op) -> frozenset[Value]:
+    def in_callee(self, op: Op) -> frozenset[Value]:
         return self.activity.unset(op.attrs["callee"])

@@ -16,7 +16,7 @@ def written_box(op: Op) -> list[range] | None:
     operands = 1 if op.name == "scatter" else 2
     if len(op.operands) != operands or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
-    return index_box(op.attrs["index"], type_.shape)  # type: ignore[arg-type]
+    return index_box(op.attrs["index"], type_.static_shape)
 
 
 def index_box(index: Index, shape: Sequence[int]) -> list[range] | None:
@@ -42,12 +42,13 @@ def padded_index(index: Index, rank: int) -> Index:
 
 
 def are_disjoint(one: Sequence[range], other: Sequence[range]) -> bool:
-    """Proves that two boxes have no position in common: along some axis one ends before the other
-    begins, or their steps interleave. False if there is no proof."""
-    return any(
-        not a or not b
-        or max(a[0], a[-1]) < min(b[0], b[-1])
-        or max(b[0], b[-1]) < min(a[0], a[-1])
-        or (a.start - b.start) % math.gcd(a.step, b.step) != 0
-        for a, b in zip(one, other)
-    )  # fmt: skip
+    """Proves that two boxes have no position in common; False if there is no proof."""
+    return any(map(_are_disjoint_on_axis, one, other))
+
+
+def _are_disjoint_on_axis(a: range, b: range) -> bool:
+    """True if one range ends before the other begins, or if their steps interleave."""
+    if not a or not b:
+        return True
+    apart = max(a[0], a[-1]) < min(b[0], b[-1]) or max(b[0], b[-1]) < min(a[0], a[-1])
+    return apart or (a.start - b.start) % math.gcd(a.step, b.step) != 0

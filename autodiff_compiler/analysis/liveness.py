@@ -1,9 +1,9 @@
-"""Which variables hold a value that is still needed, and when.
+"""Liveness analysis: the steps at which the value of each variable is still needed.
 
-The program is told as a *flow*: steps that read and then write, forks, cycles. Anything hashable
+The program is a *flow* of steps that read and then write, forks and cycles. Anything hashable
 may be a variable, and it may be written more than once. A variable's *live range* is the set of
-steps after which its value still matters (or which write it), as the bits of one integer. Two
-variables may share a name exactly when their ranges have no bit in common.
+steps after which its value is still needed (or which write it), as the bits of one integer. Two
+variables may share a name exactly if their ranges have no bit in common.
 
 >>> swap = (Step((), ("a",)), Step(("a",), ("b",)), Step(("b",), ("c",)))
 >>> {name: bin(mask) for name, mask in sorted(live_ranges(swap).items())}
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """Reads everything it reads, then writes everything it writes."""
+    """A step: first all its reads, then all its writes."""
 
     reads: tuple[Hashable, ...] = ()
     writes: tuple[Hashable, ...] = ()
@@ -26,14 +26,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Fork:
-    """Exactly one of the branches runs."""
+    """Branches of which exactly one runs."""
 
     branches: tuple[Flow, ...]
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """``head``, then either out or ``body`` and ``head`` again."""
+    """A cycle: ``head``, then either its end, or ``body`` and ``head`` again."""
 
     head: Flow
     body: Flow
@@ -41,7 +41,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Leave:
-    """May leave the innermost cycle."""
+    """A place at which the innermost cycle may be left."""
 
     reads: tuple[Hashable, ...] = ()
 
@@ -52,7 +52,7 @@ EMPTY: Names = frozenset()
 
 
 def live_ranges(flow: Flow, needed: Names = EMPTY) -> dict[Hashable, int]:
-    """The live range of every variable; those in ``needed`` matter after the end."""
+    """Computes the live range of every variable; those in ``needed`` are live at the end."""
     walk = _Walk()
     walk.turn(needed)
     walk.back(flow, EMPTY)
@@ -61,18 +61,19 @@ def live_ranges(flow: Flow, needed: Names = EMPTY) -> dict[Hashable, int]:
 
 
 class _Walk:
-    """One pass from the end to the beginning, numbering steps on the way. A name's bits are set
-    when it ceases to be live, all of that stretch at once."""
+    """A pass from the end to the beginning, which numbers the steps.
+
+    When a variable ceases to be live, the bits of all steps since it became live are set at once.
+    """
 
     def __init__(self) -> None:
         self.ranges: dict[Hashable, int] = {}
-        #: What is live here, with the step at which it began to be.
+        #: The variables that are live here, with the step at which they became live.
         self.since: dict[Hashable, int] = {}
         self.steps = 0
 
     def back(self, flow: Flow, outside: Names) -> None:
-        """Goes from the end of ``flow`` to its beginning; ``outside`` is live after the innermost
-        cycle."""
+        """Walks ``flow`` backward; ``outside`` is live after the innermost cycle."""
         for part in reversed(flow):
             if isinstance(part, Step):
                 self.begin(part.writes)
@@ -96,7 +97,7 @@ class _Walk:
                 self.begin((*outside, *part.reads))
 
     def turn(self, live: Names) -> None:
-        """Goes on with ``live`` and nothing else."""
+        """Makes exactly the variables ``live`` live."""
         self.end([name for name in self.since if name not in live])
         self.begin(live)
 
@@ -112,12 +113,12 @@ class _Walk:
 
 
 def exposed(flow: Flow) -> Names:
-    """The variables that ``flow`` may read before it writes them: what it needs from before."""
+    """Collects the variables that ``flow`` may read before it writes them."""
     return _exposed(flow)[0]
 
 
 def _exposed(flow: Flow) -> tuple[Names, Names]:
-    """What ``flow`` needs from before, and what it writes on every way through."""
+    """Returns the variables that ``flow`` needs from before, and those it writes on every path."""
     needs, written = EMPTY, EMPTY
     for part in flow:
         own_needs, own_written = EMPTY, EMPTY
@@ -126,9 +127,10 @@ def _exposed(flow: Flow) -> tuple[Names, Names]:
         elif isinstance(part, Leave):
             own_needs = frozenset(part.reads)
         elif isinstance(part, Fork):
-            ways = [_exposed(branch) for branch in part.branches]
-            own_needs = EMPTY.union(*(way[0] for way in ways))
-            own_written = frozenset.intersection(*(way[1] for way in ways)) if ways else EMPTY
+            branches = [_exposed(branch) for branch in part.branches]
+            own_needs = EMPTY.union(*(each[0] for each in branches))
+            both = [each[1] for each in branches]
+            own_written = frozenset.intersection(*both) if both else EMPTY
         else:
             head, body = _exposed(part.head), _exposed(part.body)
             own_needs, own_written = head[0] | (body[0] - head[1]), head[1]

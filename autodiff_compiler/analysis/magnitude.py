@@ -1,7 +1,7 @@
-"""Which values are neither tiny nor huge: what may be multiplied in any order.
+"""Magnitude analysis: values that are neither tiny nor huge, so that products may be reordered.
 
-``1 / s / s`` overflows where s is tiny, though no step of ``x / s / s`` does if x is as tiny. Of
-the root of a sum with a number, such as normalizations divide by, enough is known.
+``1 / s / s`` overflows if s is tiny, although no step of ``x / s / s`` does if x is as tiny. The
+root of a sum with a number, the divisor of normalizations, has a safe magnitude.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Set
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.nodes import Op, Region, Value, is_real_literal
 
 #: The least number that is added under such a root.
 LEAST = 1e-12
@@ -20,8 +20,10 @@ MOVES = ("reshape", "expand_dims", "squeeze", "broadcast_to", "index", "neg", "c
 def safe_magnitude_values(
     body: Region, known: Set[Value] = frozenset(), most: float = math.inf
 ) -> frozenset[Value]:
-    """The values in ``body`` that are the root of a sum with a number, ``most`` at most, one over
-    it, or a part of it, and arrays of one number; ``known`` are some of those around.
+    """Collects the values in ``body`` of safe magnitude; ``known`` are some from outside.
+
+    These are roots of a sum with a number of at most ``most``, reciprocals and parts of them, and
+    arrays filled with one number.
 
     >>> import autodiff_compiler.operators
     >>> from autodiff_compiler.ir.parser import parse_function
@@ -37,7 +39,7 @@ def safe_magnitude_values(
     >>> sorted(value.name for value in safe_magnitude_values(made.body))
     ['r', 's']
     """
-    raised: set[Value] = set()
+    guarded: set[Value] = set()
     found = set(known)
     numbers: dict[Value, float] = {}
     for op in body.walk():
@@ -45,23 +47,26 @@ def safe_magnitude_values(
         if number is not None and LEAST <= abs(number) <= 1 / LEAST:
             numbers[op.result] = number
             found.add(op.result)
-        if op.name == "add" and any(
-            _is_number(o) and LEAST <= o <= most  # type: ignore[operator]
-            for o in op.operands
+        added = [operand for operand in op.operands if is_real_literal(operand)]
+        if op.name == "add" and any(LEAST <= number <= most for number in added):
+            guarded.update(op.results)
+        elif (
+            _is_root(op)
+            and op.operands[0] in guarded
+            or _keeps_magnitude(op)
+            and op.operands[-1] in found
         ):
-            raised.update(op.results)
-        elif _is_root(op) and op.operands[0] in raised or _keeps(op) and op.operands[-1] in found:
             found.update(op.results)
     return frozenset(found)
 
 
 def _number(op: Op, numbers: Mapping[Value, float]) -> float | None:
-    """The number that an array is filled with, or that arithmetic makes of such and of numbers."""
+    """Returns the number that fills an array, perhaps after arithmetic with numbers; else None."""
     if op.name in ("full", "full_like"):
         value = op.attrs["value"]
-        return float(value) if _is_number(value) else None
+        return float(value) if is_real_literal(value) else None
     known: list[Any] = [numbers.get(o) if isinstance(o, Value) else o for o in op.operands]
-    if op.name not in ("mul", "div", "neg") or not all(map(_is_number, known)):
+    if op.name not in ("mul", "div", "neg") or not all(map(is_real_literal, known)):
         return None
     if op.name == "neg":
         return -float(known[0])
@@ -69,15 +74,11 @@ def _number(op: Op, numbers: Mapping[Value, float]) -> float | None:
     return a * b if op.name == "mul" else a / b if b else None
 
 
-def _is_number(operand: AnyOperand | None) -> bool:
-    return isinstance(operand, (int, float)) and not isinstance(operand, bool)
-
-
 def _is_root(op: Op) -> bool:
     return op.name in ("sqrt", "rsqrt") or op.name == "pow" and op.operands[1] in (0.5, -0.5)
 
 
-def _keeps(op: Op) -> bool:
-    """Whether the result is as moderate as the last operand."""
+def _keeps_magnitude(op: Op) -> bool:
+    """True if the result has a safe magnitude if the last operand has."""
     only = len(op.operands) == 1 and op.name in MOVES
-    return only or op.name == "div" and _is_number(op.operands[0])
+    return only or op.name == "div" and is_real_literal(op.operands[0])

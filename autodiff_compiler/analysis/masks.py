@@ -1,4 +1,4 @@
-"""Products with masks, which choose: where the mask is 0 the other factor is not taken."""
+"""Recognition of masks: a product with a mask is a choice, as the mask's zeros discard elements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from autodiff_compiler.ir.types import ArrayType
 
 
 def has_mask(op: Op, makers: Producers) -> bool:
-    """Decide whether ``op`` is a product with a mask."""
+    """True if ``op`` is a product with a mask."""
     masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
     return masks and op.name in ("relu", "mul")
 
 
 def is_mask(operand: AnyOperand, makers: Producers) -> bool:
-    """Decide whether it holds nothing but zeros and ones, made of a comparison."""
+    """True if ``operand`` holds only zeros and ones, from a comparison."""
     if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
         return False
     op = makers.get(operand)

@@ -1,4 +1,4 @@
-"""Which way control took: what a test that was set in a branch says of that branch's own test.
+"""Path conditions: conclusions from a test that a branch sets about that branch's own test.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -14,11 +14,12 @@
 ...   return %y
 ... }
 ... ''')
->>> ways = PathConditions(function)
+>>> conditions = PathConditions(function)
 >>> test, thrown = function.params[0], function.body.ops[-1].results[0]
->>> ways.root(thrown) == (test, True)
+>>> conditions.root_condition(thrown) == (test, True)
 True
->>> ways.may_be_unset(function.returns[0]), ways.may_be_unset(function.returns[0], {test: False})
+>>> result = function.returns[0]
+>>> conditions.may_be_unset(result), conditions.may_be_unset(result, {test: False})
 (True, False)
 """
 
@@ -31,12 +32,12 @@ from autodiff_compiler.ir.rewrite import producers
 
 
 class PathConditions:
-    """Answers for one function; those that it calls are looked into."""
+    """The path conditions of one function, and of those that it calls."""
 
     def __init__(self, function: Function):
         self.makers = producers(function.body)
         self._called: dict[Function, PathConditions] = {}
-        #: What a loop carries is what it begins with, or what an iteration leaves.
+        #: The two sources of each carry: its initial value, and that after an iteration.
         self._carried: dict[Value, tuple[AnyOperand, AnyOperand]] = {}
         self._open: set[Value] = set()
         for op in function.body.walk():
@@ -45,29 +46,32 @@ class PathConditions:
                 both = list(zip(loop.inits, loop.carry_yields))
                 self._carried.update(zip((*loop.carry_params, *loop.carried), (*both, *both)))
 
-    def root(self, test: Value) -> tuple[Value, bool]:
-        """The first test that ``test`` repeats, and whether it says the same or the opposite."""
+    def root_condition(self, test: Value) -> tuple[Value, bool]:
+        """Returns the first test that ``test`` repeats, and False if it negates that."""
         op = self.makers.get(test)
         if op is None or op.name != "if" or not isinstance(op.operands[0], Value):
             return test, True
         place = op.results.index(test)
-        said = [_said(op, region.yields[place], not side) for side, region in enumerate(op.regions)]
-        if None in said or said[0] == said[1]:
+        then, orelse = (region.yields[place] for region in op.regions)
+        if_true, if_false = _outcome(op, then, True), _outcome(op, orelse, False)
+        if if_true is None or if_false is None or if_true == if_false:
             return test, True
-        root, same = self.root(op.operands[0])
-        return root, same is said[0]
+        root, same = self.root_condition(op.operands[0])
+        return root, same is if_true
 
     def may_be_unset(self, value: AnyOperand, known: Mapping[Value, bool] | None = None) -> bool:
-        """Whether ``value`` may come from ``undefined``, where tests have gone as ``known`` says;
-        that names roots."""
+        """True if ``value`` may come from ``undefined``.
+
+        ``known`` maps root conditions to their outcomes on this path.
+        """
         known = known or {}
+        if not isinstance(value, Value):
+            return value is None
         if value in self._carried:
-            assert isinstance(value, Value)
             return self._may_be_carried_unset(value)
-        op = self.makers.get(value) if isinstance(value, Value) else None
+        op = self.makers.get(value)
         if op is None:
-            return value is None or isinstance(value, Value)
-        assert isinstance(value, Value)
+            return True
         place = op.results.index(value)
         if op.name == "if":
             return self._after_if(op, place, known)
@@ -77,7 +81,7 @@ class PathConditions:
 
     def _may_be_carried_unset(self, value: Value) -> bool:
         if value in self._open:
-            return False  # it is if what it comes from is
+            return False  # a cycle adds nothing
         self._open.add(value)
         try:
             return any(self.may_be_unset(source) for source in self._carried[value])
@@ -87,32 +91,32 @@ class PathConditions:
     def _after_if(self, op: Op, place: int, known: Mapping[Value, bool]) -> bool:
         test = op.operands[0]
         for side, region in zip((True, False), op.regions):
-            told = known
+            inside = known
             if isinstance(test, Value):
-                root, same = self.root(test)
+                root, same = self.root_condition(test)
                 if known.get(root, side is same) is not (side is same):
                     continue  # this branch did not run
-                told = {**known, root: side is same}
-            if self.may_be_unset(region.yields[place], told):
+                inside = {**known, root: side is same}
+            if self.may_be_unset(region.yields[place], inside):
                 return True
         return False
 
     def _after_call(self, op: Op, place: int, known: Mapping[Value, bool]) -> bool:
-        """What is known of results of a call is known of what the callee returns."""
+        """Asks the callee; known outcomes of its results hold for its returns."""
         callee = op.attrs["callee"]
         if callee not in self._called:
             self._called[callee] = PathConditions(callee)
         inside = self._called[callee]
-        told = {}
+        known_inside = {}
         for result, returned in zip(op.results, callee.returns):
             if result in known and isinstance(returned, Value):
-                root, same = inside.root(returned)
-                told[root] = known[result] is same
-        return inside.may_be_unset(callee.returns[place], told)
+                root, same = inside.root_condition(returned)
+                known_inside[root] = known[result] is same
+        return inside.may_be_unset(callee.returns[place], known_inside)
 
 
-def _said(op: Op, yielded: AnyOperand, side: bool) -> bool | None:
-    """What a branch of ``op`` yields as a test: a bool known here, or the very test of ``op``."""
+def _outcome(op: Op, yielded: AnyOperand, side: bool) -> bool | None:
+    """Returns the truth of a branch's yield: a known bool, or the test of ``op``; else None."""
     if yielded is op.operands[0]:
         return side
     return yielded if isinstance(yielded, bool) else None

@@ -1,5 +1,4 @@
-"""How often a loop runs, and what that is worth: one product over all steps, one array for all that
-they keep."""
+"""Trip counts of loops, and the decisions that rest on them: tapes and products of all steps."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from autodiff_compiler.ir.types import Type, size_of
 
 
 def trip_count(loop: Loop) -> int | None:
-    """The number of iterations where it is sure while compiling, else None."""
+    """Returns the number of iterations, if it is known when compiling; else None."""
     if not loop.is_for or loop.has_until:
         return None
     numbers = [bound for bound in loop.bounds if type(bound) is int]
@@ -17,17 +16,20 @@ def trip_count(loop: Loop) -> int | None:
 
 
 def surely_reads(loop: Loop, param: Value) -> bool:
-    """Whether an iteration surely runs, and computes with the array that ``param`` carries into it:
-    then that is set."""
-    users = (op for op in loop.body.ops if param in op.operands and not op.regions)
+    """True if an iteration surely runs, and computes with the array in the carry ``param``.
+
+    Then this array is set.
+    """
+    readers = (op for op in loop.body.ops if param in op.operands and not op.regions)
     return bool(trip_count(loop)) and any(
-        op.opdef.kind not in ("container", "control") for op in users
+        op.opdef.kind not in ("container", "control") for op in readers
     )
 
 
 def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
-    """Whether the factors of a step, of ``rows`` rows each, take less to copy than the matrix that
-    they multiply, or make, takes to go through once more.
+    """True if a step's factors, of ``rows`` rows each, are smaller than its matrix.
+
+    Then it takes less time to copy them than to read or write the matrix once more.
 
     >>> is_worth_stacking(32, 128, 128), is_worth_stacking(512, 128, 128)
     (True, False)
@@ -36,6 +38,6 @@ def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
 
 
 def tape_length(loop: Loop, item: Type) -> int | None:
-    """How many rows the array has that stands for a tape of such items; None where a list does."""
+    """Returns the length of the array that replaces a tape of such items; None for a list."""
     steps = trip_count(loop)
     return steps if steps and size_of(item) >= costs().tape_row_bytes else None

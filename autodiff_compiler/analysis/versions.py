@@ -1,7 +1,7 @@
-"""Which arrays change from iteration to iteration by having items written.
+"""Versions of arrays, and the arrays that loops change by writing items.
 
-In the IR every write gives a new array, a version of the one before. In memory they are one: what
-keeps all versions of an array, one for each iteration, copies it in each.
+In the IR every write makes a new array, a version of the one before. In memory all versions are one
+array: to save one for each iteration, the array has to be copied in each.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -28,7 +28,7 @@ from autodiff_compiler.ir.types import ArrayType
 
 
 def changing(body: Region) -> frozenset[Value]:
-    """The versions, inside loops, of arrays that these write items of."""
+    """Collects the versions, inside loops, of arrays whose items these loops write."""
     found = _Versions()
     found.region(body, in_loop=False)
     written = {found.first(value) for value in found.written}
@@ -37,14 +37,14 @@ def changing(body: Region) -> frozenset[Value]:
 
 
 def versions(body: Region) -> Callable[[Value], Value]:
-    """What tells of any value the one that stands for all versions of the same array."""
+    """Returns a function that maps a value to the representative of its array's versions."""
     found = _Versions()
     found.region(body, in_loop=False)
     return found.first
 
 
 class _Versions:
-    """Sets of values that are versions of one array, each known by its ``first``."""
+    """Disjoint sets of values that are versions of one array, each with its ``first`` version."""
 
     def __init__(self) -> None:
         self.before: dict[Value, Value] = {}
@@ -77,8 +77,8 @@ class _Versions:
             elif op.regions:
                 loop = Loop(op)
                 tests = loop.condition.params if loop.condition else loop.carry_params
-                for ends in zip(loop.carry_params, tests, loop.inits, loop.carry_yields,
-                                loop.carried):  # fmt: skip
-                    self.join(ends)
+                ports = (loop.carry_params, tests, loop.inits, loop.carry_yields, loop.carried)
+                for carry in zip(*ports):
+                    self.join(carry)
             for inner in op.regions:
                 self.region(inner, in_loop or op.name != "if")

@@ -1,8 +1,7 @@
-"""Where 0 times infinity may come about in a derivative.
+"""Finds the places where a derivative may multiply 0 by infinity.
 
-A value is *untaken* where its cotangent may be 0 because a choice further on took something else.
-It is *unbounded* where it, or a slope on the way to it, may be infinite or no number though all
-inputs are ordinary numbers.
+A value is *untaken* if its cotangent may be 0 because a later choice took another value. A value is
+*unbounded* if it, or a slope on the way to it, may be infinite or NaN for finite inputs.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -14,143 +13,173 @@ inputs are ordinary numbers.
 ...   return %z
 ... }
 ... ''')
->>> found = Choices().of(made)
+>>> found = SingularityAnalysis().of(made)
 >>> sorted(value.name for value in found.untaken), sorted(value.name for value in found.unbounded)
 (['s', 'x'], ['s', 'y', 'z'])
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from math import isfinite
 
-from autodiff_compiler.analysis.activity import Activity, _Spread
-from autodiff_compiler.analysis.magnitude import LEAST, safe_magnitude_values
+from autodiff_compiler.analysis.activity import Activity, ForwardAnalysis
+from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.analysis.masks import has_mask, is_mask
-from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.analysis.signs import Signs
+from autodiff_compiler.ir.nodes import (
+    AnyOperand,
+    Function,
+    Loop,
+    Op,
+    Region,
+    Value,
+    is_real_literal,
+)
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.elementwise.zero_wins import CHOICES, SINGULAR, TESTS
 
-#: The largest number that is added to a variance, or the like, to keep its root away from 0. Of
-#: larger ones nothing is assumed: ``sqrt(1 + x)`` is singular at -1.
+#: The largest number that is added to a variance, or the like, to keep its root away from 0.
+#: Nothing is assumed of larger ones: ``sqrt(1 + x)`` is singular at -1.
 GUARD = 1e-2
-#: Operators whose results are never negative, and those that keep a sign.
-NEVER_NEGATIVE = frozenset(
-    ("abs", "square", "exp", "sqrt", "relu", "sigmoid", "softplus", "softmax", "norm", "var", "std",
-     "hypot")
-)  # fmt: skip
-KEEP_SIGN = frozenset(
-    ("sum", "mean", "reshape", "expand_dims", "squeeze", "transpose", "broadcast_to", "index",
-     "copy", "max", "min", "cast", "add", "mul", "div")
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Found:
-    """The values of one function that are untaken, and those that are unbounded."""
+class Singularities:
+    """The result of the analysis of one function.
+
+    untaken               values whose cotangent may be 0 by a choice.
+    unbounded             values that may be infinite or NaN.
+    regular               the operations (by ``id``) of singular operators at regular points.
+    unbounded_cotangents  values whose cotangent may be infinite.
+    """
 
     untaken: frozenset[Value] = frozenset()
     unbounded: frozenset[Value] = frozenset()
     regular: frozenset[int] = frozenset()
-    strained: frozenset[Value] = frozenset()
+    unbounded_cotangents: frozenset[Value] = frozenset()
 
-    def read_by(self, op: Op) -> set[AnyOperand]:
-        """Return what a derivative of ``op`` may read that is infinite, or no number."""
+    def unbounded_reads(self, op: Op) -> set[AnyOperand]:
+        """Collects the values that a derivative of ``op`` may read and that may be infinite."""
         known = {each for each in (*op.operands, *op.results) if isinstance(each, Value)}
         if op.name in SINGULAR and id(op) not in self.regular or has_extreme(op):
             return set(known)
         return set(known & self.unbounded)
 
-    def concerns(self, op: Op) -> bool:
-        """Decide whether its derivative may have a product of 0 and infinity."""
+    def may_be_zero_times_infinity(self, op: Op) -> bool:
+        """True if the derivative of ``op`` may multiply 0 by infinity."""
         if op.opdef.kind in ("bilinear", "zero", "control", "container", "effect"):
             return False
-        return not self.untaken.isdisjoint(op.results) and bool(self.read_by(op))
+        return not self.untaken.isdisjoint(op.results) and bool(self.unbounded_reads(op))
 
 
-NOTHING = Found()
+NO_SINGULARITIES = Singularities()
 
 
-#: Where a function is called, its untaken returns, unbounded parameters and strained returns.
-Asked = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-NOTHING_ASKED: Asked = ((), (), ())
+@dataclass(frozen=True)
+class CallContext:
+    """The properties of operands and results of a call that hold in its callee, by position.
+
+    untaken               returns that are untaken.
+    unbounded             parameters that are unbounded.
+    unbounded_cotangents  returns with an unbounded cotangent.
+    """
+
+    untaken: tuple[int, ...] = ()
+    unbounded: tuple[int, ...] = ()
+    unbounded_cotangents: tuple[int, ...] = ()
 
 
-class Choices:
-    """Remembers what was found in each function."""
+NO_CONTEXT = CallContext()
+
+
+class SingularityAnalysis:
+    """The analyses of functions, each done once per context."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[Function, Asked], Found] = {}
-        self._changes: dict[tuple[Function, Asked], bool] = {}
+        self._found: dict[tuple[Function, CallContext], Singularities] = {}
+        self._matters: dict[tuple[Function, CallContext], bool] = {}
         self._singular: dict[Function, bool] = {}
 
-    def of(self, function: Function, asked: Asked = NOTHING_ASKED) -> Found:
-        """Find what is untaken and unbounded in ``function`` and its regions."""
-        returned, given, strained_returns = asked
-        if not self.concerns(function) and not strained_returns:
-            return NOTHING
-        key = (function, asked)
+    def of(self, function: Function, context: CallContext = NO_CONTEXT) -> Singularities:
+        """Analyses ``function`` with its regions, in the context of a call."""
+        if not self.is_singular(function) and not context.unbounded_cotangents:
+            return NO_SINGULARITIES
+        key = (function, context)
         if key not in self._found:
             forward = _Unbounded(self, function)
-            forward.add([function.params[place] for place in given])
+            forward.add([function.params[place] for place in context.unbounded])
             forward.region(function.body)
-            backward = _Untaken(self, function, forward)
-            backward.mark(*(function.returns[place] for place in returned))
-            backward.region(function.body)
-            strained = _Strained(self, function, forward)
-            strained.mark(*(function.returns[place] for place in strained_returns))
-            strained.region(function.body)
-            self._found[key] = Found(
-                frozenset(backward.values), frozenset(forward.values),
-                frozenset(forward.regular), frozenset(strained.values),
-            )  # fmt: skip
+            untaken = _Untaken(self, function, forward)
+            untaken.mark(*(function.returns[place] for place in context.untaken))
+            untaken.region(function.body)
+            cotangents = _UnboundedCotangents(self, function, forward)
+            returns = (function.returns[place] for place in context.unbounded_cotangents)
+            cotangents.mark(*returns)
+            cotangents.region(function.body)
+            self._found[key] = Singularities(
+                frozenset(untaken.values),
+                frozenset(forward.values),
+                frozenset(forward.regular),
+                frozenset(cotangents.values),
+            )
         return self._found[key]
 
-    def asked_by(self, call: Op, found: Found) -> Asked:
-        """Return what ``call`` asks of its callee, where that makes a difference."""
-        asked = asked_of(call, found.untaken, found.unbounded, found.strained)
-        return asked if self._changed(call.attrs["callee"], asked) else NOTHING_ASKED
+    def context_of(self, call: Op, found: Singularities) -> CallContext:
+        """Returns the context of ``call``, or ``NO_CONTEXT`` if it changes nothing in the callee.
 
-    def _changed(self, function: Function, asked: Asked) -> bool:
-        key = (function, asked)
-        if key not in self._changes:
-            found, makers = self.of(function, asked), producers(function.body)
-            self._changes[key] = found is not NOTHING and any(
-                self.asked_by(op, found) != NOTHING_ASKED
-                if op.name == "call"
-                else found.concerns(op)
-                or not found.strained.isdisjoint(op.results)
-                and has_mask(op, makers)
-                for op in function.body.walk()
+        ``found`` is the analysis of the caller.
+        """
+        context = _context(call, found.untaken, found.unbounded, found.unbounded_cotangents)
+        return context if self._is_relevant(call.attrs["callee"], context) else NO_CONTEXT
+
+    def _is_relevant(self, function: Function, context: CallContext) -> bool:
+        key = (function, context)
+        if key not in self._matters:
+            found = self.of(function, context)
+            self._matters[key] = found is not NO_SINGULARITIES and self._changes_code(
+                function, found
             )
-        return self._changes[key]
+        return self._matters[key]
 
-    def concerns(self, function: Function) -> bool:
-        """Decide whether anything in ``function``, or in what it calls, is singular."""
+    def _changes_code(self, function: Function, found: Singularities) -> bool:
+        """True if a rule in ``function`` needs products in which a zero wins."""
+        makers = producers(function.body)
+
+        def needs_zero_wins(op: Op) -> bool:
+            if op.name == "call":
+                return self.context_of(op, found) != NO_CONTEXT
+            overflows = not found.unbounded_cotangents.isdisjoint(op.results)
+            return found.may_be_zero_times_infinity(op) or overflows and has_mask(op, makers)
+
+        return any(map(needs_zero_wins, function.body.walk()))
+
+    def is_singular(self, function: Function) -> bool:
+        """True if ``function``, or one that it calls, has a singular operator."""
         if function not in self._singular:
             named = not set(function.op_names).isdisjoint((*TESTS, *SINGULAR))
-            inside = any(self.concerns(callee) for callee in function.callees())
+            inside = any(self.is_singular(callee) for callee in function.callees())
             self._singular[function] = (
                 named or inside or any(map(has_extreme, function.body.walk()))
             )
         return self._singular[function]
 
 
-class _Unbounded(_Spread):
-    """Forward: what may be infinite, or no number."""
+class _Unbounded(ForwardAnalysis):
+    """The forward analysis of unbounded values."""
 
-    def __init__(self, choices: Choices, function: Function):
+    def __init__(self, analysis: SingularityAnalysis, function: Function):
         super().__init__(Activity())
-        self.choices = choices
+        self.analysis = analysis
         self.makers = producers(function.body)
         self.safe_magnitude = safe_magnitude_values(function.body, function.safe_magnitude, GUARD)
+        self.signs = Signs(self.makers, self.safe_magnitude)
         self.regular: set[int] = set()
         tested = [op.operands[0] for op in function.body.walk() if op.name in TESTS]
         self.values.update(value for value in tested if isinstance(value, Value))
 
-    def passes(self, op: Op) -> bool:
+    def holds_after(self, op: Op) -> bool:
         if op.opdef.kind == "zero" and op.name != "stop_gradient":
             return False
         if any(map(self.has, op.operands)) or has_extreme(op):
@@ -162,124 +191,59 @@ class _Unbounded(_Spread):
             return False
         return True
 
-    def returned(self, op: Op) -> frozenset[Value]:
-        given = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
-        return self.choices.of(op.attrs["callee"], ((), given, ())).unbounded
-
-    # ---- what is bounded after all
+    def in_callee(self, op: Op) -> frozenset[Value]:
+        unbounded = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
+        return self.analysis.of(op.attrs["callee"], CallContext(unbounded=unbounded)).unbounded
 
     def is_regular(self, op: Op) -> bool:
-        """Decide whether a singular operator is applied where it is not singular."""
-        x, last = op.operands[0], op.operands[-1]
+        """True if a singular operator is applied away from its singular points."""
         if op.result in self.safe_magnitude:
             return True
-        if op.name in ("div", "mod", "fmod"):
-            return self.is_positive(last) or isinstance(last, (int, float)) and last != 0
-        if op.name == "pow":
-            return type(last) in (int, float) and last >= 1 and last == int(last)  # type: ignore[operator,arg-type]
-        if op.name in ("exp", "expm1"):
-            return self.never_positive(x)
-        if op.name == "log1p":
-            return self.never_negative(x)
-        return op.name in ("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal") and (
-            self.is_positive(x)
-        )
+        rule = _REGULAR.get(op.name)
+        return rule is not None and rule(self.signs, op)
 
-    def is_positive(self, operand: AnyOperand, depth: int = 0) -> bool:
-        """Decide whether it is well above 0."""
-        if not isinstance(operand, Value):
-            return isinstance(operand, (int, float)) and operand >= LEAST
-        op = self.makers.get(operand)
-        if operand in self.safe_magnitude:
-            return op is None or op.name != "neg"
-        if op is None or depth >= costs().sign_search_levels:
-            return False
-        if op.name == "add":
-            pairs = (op.operands, op.operands[::-1])
-            return any(
-                self.is_positive(a, depth + 1) and self.never_negative(b, depth + 1)
-                for a, b in pairs
-            )
-        if op.name == "full":
-            value = op.attrs["value"]
-            return isinstance(value, (int, float)) and value >= LEAST
-        if op.name == "maximum":
-            return any(self.is_positive(each, depth + 1) for each in op.operands)
-        moves = op.name in ("sqrt", "reshape", "expand_dims", "squeeze", "broadcast_to", "copy")
-        return moves and self.is_positive(op.operands[0], depth + 1)
 
-    def never_negative(self, operand: AnyOperand, depth: int = 0) -> bool:
-        if not isinstance(operand, Value):
-            return isinstance(operand, (int, float)) and operand >= 0
-        op = self.makers.get(operand)
-        if op is None or depth >= costs().sign_search_levels:
-            return False
-        if op.name in NEVER_NEGATIVE or op.name == "mul" and op.operands[0] is op.operands[1]:
-            return True
-        if op.name == "pow":
-            return op.operands[1] in (2, 4)
-        if op.name in ("neg", "sub"):
-            return op.name == "neg" and self.never_positive(op.operands[0], depth + 1)
-        held = [o for o in op.operands if type_of(o) and o is not None]
-        return op.name in KEEP_SIGN and all(self.never_negative(o, depth + 1) for o in held[:2])
+def _has_nonzero_divisor(signs: Signs, op: Op) -> bool:
+    divisor = op.operands[-1]
+    return signs.is_positive(divisor) or isinstance(divisor, (int, float)) and divisor != 0
 
-    def never_positive(self, operand: AnyOperand, depth: int = 0) -> bool:
-        if not isinstance(operand, Value):
-            return isinstance(operand, (int, float)) and operand <= 0
-        op = self.makers.get(operand)
-        if op is None or depth >= costs().sign_search_levels:
-            return False
-        if op.name == "neg":
-            return self.never_negative(op.operands[0], depth + 1)
-        if op.name == "sub":
-            least, most = op.operands
-            return self._largest(most) is least is not None or self._is_among(least, most)
-        if op.name in ("mul", "div"):
-            a, b = op.operands
-            if op.name == "mul" and (self._is_minus(a, b) or self._is_minus(b, a)):
-                return True
-            signs = ((a, b), (b, a)) if op.name == "mul" else ((a, b),)
-            return any(
-                self.never_positive(u, depth + 1) and self.never_negative(v, depth + 1)
-                for u, v in signs
-            ) or op.name == "div" and (
-                self.never_negative(a, depth + 1) and self.never_positive(b, depth + 1)
-            )  # fmt: skip
-        return op.name in ("minimum", "reshape", "expand_dims", "sum", "mean") and any(
-            self.never_positive(o, depth + 1) for o in op.operands if o is not None
-        )
 
-    def _is_minus(self, a: AnyOperand, b: AnyOperand) -> bool:
-        op = self.makers.get(a) if isinstance(a, Value) else None
-        return op is not None and op.name == "neg" and op.operands[0] is b
+def _has_whole_exponent(signs: Signs, op: Op) -> bool:
+    exponent = op.operands[-1]
+    if type(exponent) is not int and type(exponent) is not float:
+        return False
+    return exponent >= 1 and exponent == int(exponent)
 
-    def _is_among(self, least: AnyOperand, most: AnyOperand, depth: int = 0) -> bool:
-        """Decide whether ``most`` is the maximum of ``least`` and other numbers."""
-        op = self.makers.get(most) if isinstance(most, Value) else None
-        if op is None or op.name != "maximum" or depth >= costs().sign_search_levels:
-            return False
-        return any(o is least or self._is_among(least, o, depth + 1) for o in op.operands)
 
-    def _largest(self, operand: AnyOperand) -> AnyOperand | None:
-        """x where ``operand`` is its largest element, moved or not."""
-        for _ in range(costs().sign_search_levels):
-            op = self.makers.get(operand) if isinstance(operand, Value) else None
-            if op is None:
-                return None
-            if op.name == "max":
-                return op.operands[0]
-            if op.name not in ("reshape", "expand_dims", "broadcast_to", "stop_gradient"):
-                return None
-            operand = op.operands[0]
-        return None
+def _is_never_positive(signs: Signs, op: Op) -> bool:
+    return signs.never_positive(op.operands[0])
+
+
+def _is_never_negative(signs: Signs, op: Op) -> bool:
+    return signs.never_negative(op.operands[0])
+
+
+def _is_positive(signs: Signs, op: Op) -> bool:
+    return signs.is_positive(op.operands[0])
+
+
+#: The proofs that a singular operator is applied away from its singular points.
+_REGULAR: dict[str, Callable[[Signs, Op], bool]] = {
+    **dict.fromkeys(("div", "mod", "fmod"), _has_nonzero_divisor),
+    "pow": _has_whole_exponent,
+    **dict.fromkeys(("exp", "expm1"), _is_never_positive),
+    "log1p": _is_never_negative,
+    **dict.fromkeys(("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal"), _is_positive),
+}
 
 
 class _Untaken:
-    """Backward: what a choice further on may not take."""
+    """The backward analysis of untaken values, from each choice to its operands."""
 
-    def __init__(self, choices: Choices, function: Function, forward: _Unbounded):
-        self.choices, self.makers, self.forward = choices, forward.makers, forward
+    def __init__(self, analysis: SingularityAnalysis, function: Function, forward: _Unbounded):
+        self.analysis, self.makers, self.forward = analysis, forward.makers, forward
         self.values: set[Value] = set()
+        #: The items of containers that are untaken, by key.
         self.items: dict[Value, set[Hashable]] = {}
 
     def mark(self, *operands: AnyOperand) -> None:
@@ -290,7 +254,13 @@ class _Untaken:
 
     def region(self, region: Region) -> None:
         for op in reversed(region.ops):
-            getattr(self, RULES.get(op.name, "plain"))(op)
+            RULES.get(op.name, _Untaken.visit_plain)(self, op)
+
+    def visit_plain(self, op: Op) -> None:
+        self.plain(op)
+
+    def visit_call(self, op: Op) -> None:
+        self.call(op)
 
     def plain(self, op: Op) -> None:
         chosen = CHOICES.get(op.name, ())
@@ -304,11 +274,18 @@ class _Untaken:
         if op.opdef.kind != "zero" and any(map(self.has, op.results)):
             self.mark(*op.operands)
 
+    def call(self, op: Op) -> None:
+        context = _context(op, self.values, self.forward.values)
+        self.mark_operands(op, self.analysis.of(op.attrs["callee"], context).untaken)
+
+    def mark_operands(self, op: Op, inside: Set[Value]) -> None:
+        """Marks the operands of a call whose parameters are among ``inside``."""
+        params = op.attrs["callee"].params
+        self.mark(*(x for x, param in zip(op.operands, params) if param in inside))
+
     def branch(self, op: Op) -> None:
         for region in op.regions:
-            for result, yielded in zip(op.results, region.yields):
-                if self.has(result):
-                    self.mark(yielded)
+            self.back(op.results, region.yields)
             self.region(region)
 
     def loop(self, op: Op) -> None:
@@ -324,17 +301,12 @@ class _Untaken:
         self.back(loop.carry_params, loop.inits)
         self.back(loop.read_params, loop.reads)
 
-    def back(self, targets: Mapping | list | tuple, sources: list | tuple) -> None:
+    def back(self, targets: Sequence[Value], sources: Sequence[AnyOperand]) -> None:
         for target, source in zip(targets, sources, strict=True):
             if self.has(target):
                 self.mark(source)
 
-    def call(self, op: Op) -> None:
-        callee = op.attrs["callee"]
-        inside = self.choices.of(callee, asked_of(op, self.values, self.forward.values)).untaken
-        self.mark(*(x for x, param in zip(op.operands, callee.params) if param in inside))
-
-    def ruled(self, op: Op) -> None:
+    def custom_rule(self, op: Op) -> None:
         if any(map(self.has, op.results)):
             self.mark(*(op.operands[place] for place in op.attrs["wrt"]))
 
@@ -348,15 +320,17 @@ class _Untaken:
 
     def container(self, op: Op) -> None:
         keys = op.attrs.get("keys", range(len(op.operands)))
-        read = self.items.get(op.result, set())
+        untaken = self.items.get(op.result, set())
         for key, operand in zip(keys, op.operands):
-            if key in read or self.has(op.result):
+            if key in untaken or self.has(op.result):
                 self.mark(operand)
 
 
-class _Strained(_Untaken):
-    """Backward: what may have an infinite cotangent, as what is done with it is singular. (Through
-    a product of matrices infinities spread as they are.)"""
+class _UnboundedCotangents(_Untaken):
+    """The backward analysis of values with an unbounded cotangent, from each singular operator.
+
+    Matrix products are not followed: an infinity in them spreads in any case.
+    """
 
     def plain(self, op: Op) -> None:
         singular = op.name in SINGULAR and id(op) not in self.forward.regular or has_extreme(op)
@@ -365,33 +339,40 @@ class _Strained(_Untaken):
             self.mark(*op.operands)
 
     def call(self, op: Op) -> None:
-        callee = op.attrs["callee"]
-        asked = asked_of(op, frozenset(), self.forward.values, self.values)
-        inside = self.choices.of(callee, asked).strained
-        self.mark(*(x for x, param in zip(op.operands, callee.params) if param in inside))
+        context = _context(op, frozenset(), self.forward.values, self.values)
+        self.mark_operands(op, self.analysis.of(op.attrs["callee"], context).unbounded_cotangents)
 
 
-RULES = {
-    "if": "branch", "for": "loop", "while": "loop", "call": "call", "ruled": "ruled",
-    "item": "item", "make_tuple": "container", "make_dict": "container",
-}  # fmt: skip
+#: The rules of backward analyses for operators of control flow and containers.
+RULES: dict[str, Callable[[_Untaken, Op], None]] = {
+    "if": _Untaken.branch,
+    "for": _Untaken.loop,
+    "while": _Untaken.loop,
+    "call": _Untaken.visit_call,
+    "ruled": _Untaken.custom_rule,
+    "item": _Untaken.item,
+    "make_tuple": _Untaken.container,
+    "make_dict": _Untaken.container,
+}
 
 
-def asked_of(
+def _context(
     op: Op,
     untaken: Set[Value],
     unbounded: Set[AnyOperand],
-    strained: Set[Value] = frozenset(),
-) -> Asked:
-    """Hold what a call asks of its callee."""
-    returned = tuple(k for k, result in enumerate(op.results) if result in untaken)
-    given = tuple(k for k, x in enumerate(op.operands) if x in unbounded)
-    return returned, given, tuple(k for k, result in enumerate(op.results) if result in strained)
+    unbounded_cotangents: Set[Value] = frozenset(),
+) -> CallContext:
+    """Returns the context of a call, as these sets of values are in the caller."""
+    return CallContext(
+        tuple(k for k, result in enumerate(op.results) if result in untaken),
+        tuple(k for k, operand in enumerate(op.operands) if operand in unbounded),
+        tuple(k for k, result in enumerate(op.results) if result in unbounded_cotangents),
+    )
 
 
 def has_extreme(op: Op) -> bool:
-    """Decide whether it computes with an infinite number or NaN in the text, or divides by 0."""
-    return any(
-        type(x) in (int, float) and (not isfinite(x) or op.name == "div" and place == 1 and x == 0)  # type: ignore[arg-type]
-        for place, x in enumerate(op.operands)
-    )
+    """True if an operand is a literal infinity or NaN, or if ``op`` divides by a literal 0."""
+    divisor = op.operands[1] if op.name == "div" else None
+    if is_real_literal(divisor) and divisor == 0:
+        return True
+    return any(is_real_literal(x) and not isfinite(x) for x in op.operands)

@@ -1,5 +1,7 @@
-"""Forward analysis of tangents that a choice may have set to 0: ``sqrt(maximum(x, 0))`` is level
-below 0, and its tangent there is 0, though the slope of the root at 0 is infinite.
+"""Forward analysis of values whose tangent a choice may have set to 0.
+
+``sqrt(maximum(x, 0))`` is constant below 0, so its tangent there is 0, although the slope of the
+root at 0 is infinite.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -10,32 +12,29 @@ below 0, and its tangent there is 0, though the slope of the root at 0 is infini
 ...   return %z
 ... }
 ... ''')
->>> sorted(value.name for value in stilled_values(made))
+>>> sorted(value.name for value in values_with_zeroed_tangents(made))
 ['y', 'z']
 """
 
 from __future__ import annotations
 
-from autodiff_compiler.analysis.activity import Activity, _Spread
+from autodiff_compiler.analysis.activity import Activity, ForwardAnalysis
 from autodiff_compiler.analysis.masks import is_mask
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.elementwise.zero_wins import STILLING
 
 
-class _Stilled(_Spread):
-    """Forward: what may have a tangent of 0 because a choice took something else."""
+class _ZeroedTangents(ForwardAnalysis):
+    """The forward analysis of values whose tangent a choice may have set to 0."""
 
     def __init__(self, function: Function):
         super().__init__(Activity())
         self.makers = producers(function.body)
 
-    def passes(self, op: Op) -> bool:
-        if (
-            op.name in STILLING
-            or op.name == "mul"
-            and any(is_mask(each, self.makers) for each in op.operands)
-        ):
+    def holds_after(self, op: Op) -> bool:
+        masks = op.name == "mul" and any(is_mask(each, self.makers) for each in op.operands)
+        if op.name in STILLING or masks:
             return True
         return op.opdef.kind != "zero" and any(map(self.has, op.operands))
 
@@ -45,14 +44,19 @@ class _Stilled(_Spread):
             if not all(isinstance(region.yields[place], Value) for region in op.regions):
                 self.add([result])
 
-    def returned(self, op: Op) -> frozenset[Value]:
-        given = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
-        return stilled_values(op.attrs["callee"], given)
+    def in_callee(self, op: Op) -> frozenset[Value]:
+        zeroed = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
+        return values_with_zeroed_tangents(op.attrs["callee"], zeroed)
 
 
-def stilled_values(function: Function, given: tuple[int, ...] = ()) -> frozenset[Value]:
-    """Find what may have a tangent of 0 by a choice, where these parameters may."""
-    spread = _Stilled(function)
-    spread.add([function.params[place] for place in given])
-    spread.region(function.body)
-    return frozenset(spread.values)
+def values_with_zeroed_tangents(
+    function: Function, zeroed: tuple[int, ...] = ()
+) -> frozenset[Value]:
+    """Collects the values whose tangent a choice may have set to 0.
+
+    ``zeroed`` are the positions of parameters that have such a tangent.
+    """
+    analysis = _ZeroedTangents(function)
+    analysis.add([function.params[place] for place in zeroed])
+    analysis.region(function.body)
+    return frozenset(analysis.values)

@@ -91,7 +91,7 @@ class _BranchMerger:
     def setter_of_test(self, op: Op, before: Sequence[Op]) -> int | None:
         """Returns the place of the ``if`` whose path determines the test of ``op``."""
         test = op.operands[0] if op.name == "if" else None
-        if not isinstance(test, Value) or self.paths.root(test)[0] is test:
+        if not isinstance(test, Value) or self.paths.root_condition(test)[0] is test:
             return None
         return next((n for n, other in enumerate(before) if test in other.results), None)
 
@@ -111,9 +111,9 @@ class _BranchMerger:
 
     def merged(self, first: Op, second: Op) -> Op | None:
         """Returns one ``if`` for both, or None if the type of a value that is read would change."""
-        _, same = self.paths.root(_test(first))
+        _, same = self.paths.root_condition(_test(first))
         sides = second.regions
-        if self.paths.root(_test(second))[1] is not same:
+        if self.paths.root_condition(_test(second))[1] is not same:
             sides = sides[::-1]
         regions = []
         for one, other in zip(first.regions, sides):

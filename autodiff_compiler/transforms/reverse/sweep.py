@@ -16,7 +16,11 @@ from typing import Any
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.analysis.versions import changing
-from autodiff_compiler.analysis.zero_times_infinity import NOTHING_ASKED, Asked, Choices
+from autodiff_compiler.analysis.zero_times_infinity import (
+    NO_CONTEXT,
+    CallContext,
+    SingularityAnalysis,
+)
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -48,15 +52,15 @@ from autodiff_compiler.transforms.reverse.cotangents import (
 from autodiff_compiler.transforms.reverse.custom_rules import reverse_ruled, stands_for
 from autodiff_compiler.transforms.reverse.loops import reverse_loop
 from autodiff_compiler.transforms.reverse.partition import partition, prune
-from autodiff_compiler.transforms.reverse.zero_wins import with_zeros
+from autodiff_compiler.transforms.reverse.zero_wins import adjoint_with_zeros
 
 Rewrite = Callable[[Function], Function]
 #: Operators that replace an item: its cotangent is read before that place is cleared.
 REPLACES_ITEM = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
-#: The key of a pair: the callee, ``wrt``, seeds, whether it recomputes, and the asked branches.
-HalvesKey = tuple[Function, tuple[int, ...], Seeds, bool, Asked]
+#: The key of a pair: the callee, ``wrt``, seeds, whether it recomputes, and the call's context.
+HalvesKey = tuple[Function, tuple[int, ...], Seeds, bool, CallContext]
 
 
 def _unchanged(function: Function) -> Function:
@@ -120,7 +124,7 @@ class ReverseTransform:
         self.simplify_jointly = simplify_jointly
         #: True if nothing that is made here is swept again: the pairs are emitted.
         self.final = simplify_half is not _unchanged
-        self.activity, self.choices = Activity(), Choices()
+        self.activity, self.singularities = Activity(), SingularityAnalysis()
         self.problems: list[Problem] = []
         self._halves: dict[HalvesKey, ForwardBackward] = {}
         self._calls: Counter[HalvesKey] = Counter()
@@ -168,7 +172,12 @@ class ReverseTransform:
         self._names.update(each.name for each in (*function.callees(), function))
 
     def halves(
-        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool, asked: Asked
+        self,
+        callee: Function,
+        wrt: tuple[int, ...],
+        seeds: Seeds,
+        recompute: bool,
+        context: CallContext,
     ) -> ForwardBackward:
         """Returns the pair for a call; its forward function returns all that the callee does.
 
@@ -176,13 +185,13 @@ class ReverseTransform:
         its operand is the input. If two or more calls share a pair with more cotangents, it takes
         that one and drops a cotangent. That computes more, but emits no second pair.
         """
-        key = (callee, wrt, seeds, recompute, asked)
+        key = (callee, wrt, seeds, recompute, context)
         if key not in self._halves:
             for wider in self._halves:
-                same_rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, asked)
+                same_rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, context)
                 if same_rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
                     return self._halves[wider]
-            sweep = ReverseSweep(self, callee, wrt, seeds, True, only_reached=True, asked=asked)
+            sweep = ReverseSweep(self, callee, wrt, seeds, True, only_reached=True, context=context)
             self._halves[key] = ForwardBackward(
                 *self._split_sweep(sweep, callee.returns, recompute), sweep.reached
             )
@@ -315,10 +324,10 @@ class ReverseSweep:
         seeds: Seeds,
         sens: bool,
         only_reached: bool = False,
-        asked: Asked = NOTHING_ASKED,
+        context: CallContext = NO_CONTEXT,
     ):
         self.adjoint, self.function = adjoint, function
-        self.zeros = adjoint.choices.of(function, asked)
+        self.singular = adjoint.singularities.of(function, context)
         self.builder = Builder()
         self.varied = adjoint.activity.varied(function, tuple(wrt))
         self.producers: Producers = producers(function.body)
@@ -355,9 +364,9 @@ class ReverseSweep:
     def halves(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> ForwardBackward:
         """Returns the forward/backward pair that replaces a call."""
         with calling(Caller(call.span), self.adjoint.problems):
-            asked = self.adjoint.choices.asked_by(call, self.zeros)
+            context = self.adjoint.singularities.context_of(call, self.singular)
             again = "recompute" in call.attrs
-            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, again, asked)
+            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, again, context)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
         """Records a problem, which is reported with all others."""
@@ -404,7 +413,9 @@ def reverse_plain(sweep: ReverseSweep, op: Op, scope: Cotangents) -> Op:
             sweep.adjoint.refuse(op, name)
         else:
             made = partial(call_with_named, rule, facts)
-            found = with_zeros(sweep.zeros, op, sweep.producers, sweep.builder, cts, made)
+            found = adjoint_with_zeros(
+                sweep.singular, op, sweep.producers, sweep.builder, cts, made
+            )
             scope.add(op.operands[position], found)
     return op
 

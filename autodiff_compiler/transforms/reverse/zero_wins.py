@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.analysis.masks import has_mask, is_mask
-from autodiff_compiler.analysis.zero_times_infinity import Found, has_extreme
+from autodiff_compiler.analysis.zero_times_infinity import Singularities, has_extreme
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.rewrite import Producers, producers_among
@@ -21,8 +21,8 @@ from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
 from autodiff_compiler.operators.elementwise.zero_wins import ZERO_WINS, zero_mul
 
 
-def with_zeros(
-    found: Found,
+def adjoint_with_zeros(
+    found: Singularities,
     op: Op,
     makers: Producers,
     builder: Builder,
@@ -30,20 +30,22 @@ def with_zeros(
     rule: Callable[[], Any],
 ) -> Any:
     """Runs the reverse rule of ``op`` for an operand; ``ct`` are the cotangents of its results."""
-    if not found.strained.isdisjoint(op.results) and has_mask(op, makers):
+    if not found.unbounded_cotangents.isdisjoint(op.results) and has_mask(op, makers):
         return _with_winning_masks(makers, builder, rule)
-    return _with_winning_zeros(found, op, builder, ct, rule) if found.concerns(op) else rule()
+    if found.may_be_zero_times_infinity(op):
+        return _with_winning_zeros(found, op, builder, ct, rule)
+    return rule()
 
 
 def _with_winning_zeros(
-    found: Found,
+    found: Singularities,
     op: Op,
     builder: Builder,
     derivatives: Collection[AnyOperand],
     rule: Callable[[], Any],
 ) -> Any:
     """Runs ``rule``, with products in which the zeros of ``derivatives`` win."""
-    bad = found.read_by(op)
+    bad = found.unbounded_reads(op)
     with builder.block() as made:
         outcome = rule()
     linear: set[AnyOperand] = set(derivatives)
@@ -74,10 +76,10 @@ def _is_real(value: Value) -> bool:
 
 
 def tangent_with_zeros(
-    found: Found,
+    found: Singularities,
     op: Op,
     makers: Producers,
-    stilled: frozenset[Value],
+    zeroed: frozenset[Value],
     builder: Builder,
     dots: Collection[AnyOperand],
     rule: Callable[[], Any],
@@ -85,14 +87,14 @@ def tangent_with_zeros(
     """Runs the tangent rule of ``op``; ``dots`` are the tangents of its operands.
 
     A product with a mask has tangent 0 where the mask is 0, whatever the other tangent is. A value
-    that a choice zeroed before (``stilled``) has tangent 0, whatever the slope is here.
+    that a choice zeroed before (``zeroed``) has tangent 0, whatever the slope is here.
     """
     if not found.unbounded.isdisjoint(op.operands) and has_mask(op, makers):
         return _with_winning_masks(makers, builder, rule)
-    level = not stilled.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
+    level = not zeroed.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
     return (
         _with_winning_zeros(found, op, builder, dots, rule)
-        if level and found.read_by(op)
+        if level and found.unbounded_reads(op)
         else rule()
     )
 

@@ -35,7 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autodiff_compiler.analysis.zeroed_tangents import stilled_values
+from autodiff_compiler.analysis.zeroed_tangents import values_with_zeroed_tangents
 from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -157,8 +157,9 @@ class TangentSweep:
         self.tangents = tangents
         self.builder = Builder()
         self.names = Names(self.builder, function, "dot")
-        self.zeros, self.makers = tangents.adjoint.choices.of(function), producers(function.body)
-        self.stilled = stilled_values(function, zeroed)
+        self.singular = tangents.adjoint.singularities.of(function)
+        self.makers = producers(function.body)
+        self.zeroed = values_with_zeroed_tangents(function, zeroed)
         unset = tangents.adjoint.activity.unset(function)
         self.known = Cotangents(frozenset(), unset, self.names)
 
@@ -167,9 +168,9 @@ class TangentSweep:
 
         Empty if the callee has no place where 0 times infinity may occur.
         """
-        if not self.tangents.adjoint.choices.concerns(call.attrs["callee"]):
+        if not self.tangents.adjoint.singularities.is_singular(call.attrs["callee"]):
             return ()
-        return tuple(k for k, operand in enumerate(call.operands) if operand in self.stilled)
+        return tuple(k for k, operand in enumerate(call.operands) if operand in self.zeroed)
 
     # ---- tangents of values
 
@@ -235,7 +236,13 @@ def jvp_plain(sweep: TangentSweep, op: Op) -> None:
     if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
         rule = partial(jvp_of_operator, op, dots, sweep.full_tangent, sweep.tangents.adjoint)
         found = tangent_with_zeros(
-            sweep.zeros, op, sweep.makers, sweep.stilled, sweep.builder, dots.values(), rule
+            sweep.singular,
+            op,
+            sweep.makers,
+            sweep.zeroed,
+            sweep.builder,
+            dots.values(),
+            rule,
         )
         for result, dot in zip(op.results, found):
             sweep.set(result, dot)
