@@ -16,7 +16,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.layers.basic import Dense, positive_int
 
 
-def masked(scores: Any, mask: Any) -> Any:
+def apply_mask(scores: Any, mask: Any) -> Any:
     """Returns the scores with a mask applied that broadcasts with them."""
     if mask is None:
         return scores
@@ -25,7 +25,7 @@ def masked(scores: Any, mask: Any) -> Any:
     return scores + mask
 
 
-def lengthened(mask: Any) -> Any:
+def with_one_more_key(mask: Any) -> Any:
     """Returns a mask for one more key, which is attended to."""
     if mask is None:
         return None
@@ -89,7 +89,7 @@ class MultiheadAttention(Cell):
             self.bias_k = Parameter(starts[0], "bias_k")
             self.bias_v = Parameter(starts[1], "bias_v")
 
-    def projected(self, query: Any, key: Any, value: Any) -> Any:
+    def project(self, query: Any, key: Any, value: Any) -> Any:
         """Projects queries, keys and values by their weights and biases."""
         if not self.packed:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
@@ -104,7 +104,7 @@ class MultiheadAttention(Cell):
             ops.dense(value, weights[2], biases[2]),
         )
 
-    def heads(self, x: Any) -> Any:
+    def split_heads(self, x: Any) -> Any:
         """Reshapes (N, L, E) to (N, heads, L, E / heads)."""
         split = ops.reshape(x, (x.shape[0], x.shape[1], self.num_heads, -1))
         return ops.transpose(split, (0, 2, 1, 3))
@@ -130,26 +130,28 @@ class MultiheadAttention(Cell):
         if query.shape[-1] != self.embed_dim:
             raise ValueError("the last dimension of the query must be embed_dim")
         batch, length = query.shape[0], query.shape[1]
-        q, k, v = self.projected(query, key, value)
+        q, k, v = self.project(query, key, value)
         if self.bias_k is not None:
             k = ops.concat((k, ops.broadcast_to(self.bias_k, (batch, 1, self.embed_dim))), 1)
             v = ops.concat((v, ops.broadcast_to(self.bias_v, (batch, 1, self.embed_dim))), 1)
-            attn_mask, key_padding_mask = lengthened(attn_mask), lengthened(key_padding_mask)
+            attn_mask = with_one_more_key(attn_mask)
+            key_padding_mask = with_one_more_key(key_padding_mask)
         if self.add_zero_attn:
-            none = ops.zeros((batch, 1, self.embed_dim), k.dtype)
-            k, v = ops.concat((k, none), 1), ops.concat((v, none), 1)
-            attn_mask, key_padding_mask = lengthened(attn_mask), lengthened(key_padding_mask)
-        q, k, v = self.heads(q), self.heads(k), self.heads(v)
+            zero = ops.zeros((batch, 1, self.embed_dim), k.dtype)
+            k, v = ops.concat((k, zero), 1), ops.concat((v, zero), 1)
+            attn_mask = with_one_more_key(attn_mask)
+            key_padding_mask = with_one_more_key(key_padding_mask)
+        q, k, v = self.split_heads(q), self.split_heads(k), self.split_heads(v)
         scale = 1.0 / math.sqrt(self.embed_dim // self.num_heads)
         scores = ops.matmul(q * scale, ops.swapaxes(k, 2, 3))
         if attn_mask is not None and attn_mask.ndim == 3:
             attn_mask = ops.reshape(attn_mask, (batch, self.num_heads, length, -1))
-        scores = masked(scores, attn_mask)
+        scores = apply_mask(scores, attn_mask)
         if key_padding_mask is not None:
-            scores = masked(scores, key_padding_mask[:, None, None])
+            scores = apply_mask(scores, key_padding_mask[:, None, None])
         weights = ops.dropout(ops.softmax(scores, -1), self.dropout, self.training)
-        joined = ops.transpose(ops.matmul(weights, v), (0, 2, 1, 3))
-        out = self.out_proj(ops.reshape(joined, (batch, length, self.embed_dim)))
+        heads = ops.transpose(ops.matmul(weights, v), (0, 2, 1, 3))
+        out = self.out_proj(ops.reshape(heads, (batch, length, self.embed_dim)))
         if not batched:
             out = out[0]
         elif not self.batch_first:

@@ -55,11 +55,11 @@ class _MovingStatistics(Cell):
         self.gamma = parameter(gamma_init, "gamma", affine)
         self.beta = parameter(beta_init, "beta", affine)
 
-    def move(self, mean: Any, variance: Any) -> None:
+    def update_statistics(self, mean: Any, variance: Any) -> None:
         """Updates the moving statistics by those of a batch."""
-        kept, new = self.momentum, round(1.0 - self.momentum, 12)
-        self.moving_mean = kept * self.moving_mean + new * mean
-        self.moving_variance = kept * self.moving_variance + new * variance
+        momentum, rate = self.momentum, round(1.0 - self.momentum, 12)
+        self.moving_mean = momentum * self.moving_mean + rate * mean
+        self.moving_variance = momentum * self.moving_variance + rate * variance
 
     def check_rank(self, x: Any) -> None:
         """Raises ValueError for an input of another number of axes."""
@@ -120,7 +120,7 @@ class _BatchNorm(_MovingStatistics):
         mean, variance = self.moving_mean, self.moving_variance
         if by_batch:
             mean, variance = batch_statistics(x)
-            self.move(mean, unbiased(variance, x, (0, *range(2, x.ndim))))
+            self.update_statistics(mean, unbiased(variance, x, (0, *range(2, x.ndim))))
         out = ops.batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
@@ -228,7 +228,7 @@ class _InstanceNorm(_MovingStatistics):
         space = tuple(range(2, x.ndim))
         mean, variance = ops.mean(x, space), ops.var(x, space)
         if self.training:
-            self.move(ops.mean(mean, 0), ops.mean(unbiased(variance, x, space), 0))
+            self.update_statistics(ops.mean(mean, 0), ops.mean(unbiased(variance, x, space), 0))
         return ops.group_norm(x, self.num_features, self.gamma, self.beta, self.eps)
 
 

@@ -41,7 +41,7 @@ class _RecurrentCell(Cell):
             self.bias_ih = Parameter(initializer(start, (rows,), dtype))
             self.bias_hh = Parameter(initializer(start, (rows,), dtype))
 
-    def next(self, step: Any, x: Any, state: Any) -> Any:
+    def next_state(self, step: Any, x: Any, state: Any) -> Any:
         """Returns the state after a step."""
         gates = ops.dense(x, self.weight_ih, self.bias_ih)
         return step(gates, state, self.weight_hh, self.bias_hh)
@@ -67,7 +67,7 @@ class RNNCell(_RecurrentCell):
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Any, hx: Any) -> Tensor:
-        return self.next(RNN_STEPS[self.nonlinearity], x, (hx,))[0]
+        return self.next_state(RNN_STEPS[self.nonlinearity], x, (hx,))[0]
 
 
 class LSTMCell(_RecurrentCell):
@@ -79,7 +79,7 @@ class LSTMCell(_RecurrentCell):
     gates = 4
 
     def construct(self, x: Any, hx: Any) -> tuple[Tensor, Tensor]:
-        return self.next(lstm_step, x, hx)
+        return self.next_state(lstm_step, x, hx)
 
 
 class GRUCell(_RecurrentCell):
@@ -88,7 +88,7 @@ class GRUCell(_RecurrentCell):
     gates = 3
 
     def construct(self, x: Any, hx: Any) -> Tensor:
-        return self.next(gru_step, x, (hx,))[0]
+        return self.next_state(gru_step, x, (hx,))[0]
 
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]

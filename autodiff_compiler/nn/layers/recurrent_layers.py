@@ -77,23 +77,24 @@ class _Recurrent(Cell):
             self.b_ih_list = parameters("bias_ih", lambda _: (rows,))
             self.b_hh_list = parameters("bias_hh", lambda _: (rows,))
 
-    def walk(self, step: Any, x: Any, state: Any, weights: Any, seq_length: Any) -> Any:
+    def run_direction(self, step: Any, x: Any, state: Any, weights: Any, seq_length: Any) -> Any:
         """Runs a layer in one direction: outputs (L, N, hidden), and the final state."""
         w_ih, w_hh, b_ih, b_hh = weights
-        x = ops.dense(x, w_ih, b_ih)
+        gates = ops.dense(x, w_ih, b_ih)
         outputs = []
-        for t in range(x.shape[0]):
-            new = step(x[t], state, w_hh, b_hh)
+        for t in range(gates.shape[0]):
+            new_state = step(gates[t], state, w_hh, b_hh)
             if seq_length is None:
-                state = new
-                outputs.append(new[0])
+                state = new_state
+                outputs.append(new_state[0])
             else:
-                counts = seq_length > t
-                state = tuple(ops.where(counts, one, old) for one, old in zip(new, state))
-                outputs.append(ops.where(counts, new[0], 0.0))
+                active = seq_length > t
+                pairs = zip(new_state, state)
+                state = tuple(ops.where(active, new, old) for new, old in pairs)
+                outputs.append(ops.where(active, new_state[0], 0.0))
         return ops.stack(outputs), state
 
-    def layers(self, step: Any, x: Any, states: Any, seq_length: Any) -> Any:
+    def run_layers(self, step: Any, x: Any, states: Any, seq_length: Any) -> Any:
         """Runs all layers: outputs (N, L, ...) or (L, N, ...), and the final states."""
         for state in states:
             if state.shape[0] != len(self.w_ih_list):
@@ -104,35 +105,35 @@ class _Recurrent(Cell):
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         lengths = None if seq_length is None else ops.reshape(seq_length, (-1, 1))
-        ends = []
-        ahead = None
+        final_states = []
+        forward_out = None
         lists = (self.w_ih_list, self.w_hh_list, self.b_ih_list, self.b_hh_list)
-        for place, weights in enumerate(zip(*lists)):
-            back = self.bidirectional and place % 2 == 1
-            if place and not back:
+        for k, weights in enumerate(zip(*lists)):
+            is_reverse = self.bidirectional and k % 2 == 1
+            if k and not is_reverse:
                 x = self.dropout_op(x)
-            state = tuple(one[place] for one in states)
-            given = turned_round(x, seq_length) if back else x
-            out, end = self.walk(step, given, state, weights, lengths)
-            ends.append(end)
-            if back:
-                x = ops.concat((ahead, turned_round(out, seq_length)), 2)
+            state = tuple(one[k] for one in states)
+            inputs = reverse_sequences(x, seq_length) if is_reverse else x
+            out, final_state = self.run_direction(step, inputs, state, weights, lengths)
+            final_states.append(final_state)
+            if is_reverse:
+                x = ops.concat((forward_out, reverse_sequences(out, seq_length)), 2)
             elif self.bidirectional:
-                ahead = out
+                forward_out = out
             else:
                 x = out
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
-        return x, tuple(ops.stack(list(parts)) for parts in zip(*ends))
+        return x, tuple(ops.stack(list(parts)) for parts in zip(*final_states))
 
-    def zeros(self, x: Any) -> Any:
+    def initial_state(self, x: Any) -> Any:
         """Returns an initial state of zeros."""
         batch = x.shape[0] if self.batch_first else x.shape[1]
         count = self.num_layers * (2 if self.bidirectional else 1)
         return ops.zeros((count, batch, self.hidden_size), x.dtype)
 
 
-def turned_round(x: Any, seq_length: Any) -> Any:
+def reverse_sequences(x: Any, seq_length: Any) -> Any:
     """Reverses sequences (L, N, C), each within its length."""
     if seq_length is None:
         return ops.flip(x, (0,))
@@ -172,8 +173,8 @@ class RNN(_Recurrent):
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Tensor]:
-        states = (self.zeros(x) if hx is None else hx,)
-        out, states = self.layers(RNN_STEPS[self.nonlinearity], x, states, seq_length)
+        states = (self.initial_state(x) if hx is None else hx,)
+        out, states = self.run_layers(RNN_STEPS[self.nonlinearity], x, states, seq_length)
         return out, states[0]
 
 
@@ -183,8 +184,8 @@ class GRU(_Recurrent):
     gates = 3
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Tensor]:
-        states = (self.zeros(x) if hx is None else hx,)
-        out, states = self.layers(gru_step, x, states, seq_length)
+        states = (self.initial_state(x) if hx is None else hx,)
+        out, states = self.run_layers(gru_step, x, states, seq_length)
         return out, states[0]
 
 
@@ -197,8 +198,8 @@ class LSTM(_Recurrent):
     gates = 4
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Any]:
-        states = (self.zeros(x), self.zeros(x)) if hx is None else hx
-        return self.layers(lstm_step, x, states, seq_length)
+        states = (self.initial_state(x), self.initial_state(x)) if hx is None else hx
+        return self.run_layers(lstm_step, x, states, seq_length)
 
 
 __all__ = ["GRU", "LSTM", "RNN"]

@@ -65,12 +65,12 @@ class _Layer(Cell):
         by_name = isinstance(activation, str)
         self.activation = _ACTIVATIONS[activation] if by_name else activation
 
-    def attend(self, x: Any, mask: Any, padding: Any) -> Any:
+    def self_attention(self, x: Any, mask: Any, padding: Any) -> Any:
         """Self-attention of x, with dropout."""
         out = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False)
         return self.dropout1(out[0])
 
-    def feed(self, x: Any) -> Any:
+    def feed_forward(self, x: Any) -> Any:
         """Feed-forward network, at each position by itself."""
         return self.dense2(self.dropout(self.activation(self.dense1(x))))
 
@@ -81,10 +81,10 @@ class TransformerEncoderLayer(_Layer):
     def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
         x = src
         if self.norm_first:
-            x = x + self.attend(self.norm1(x), src_mask, src_key_padding_mask)
-            return x + self.dropout2(self.feed(self.norm2(x)))
-        x = self.norm1(x + self.attend(x, src_mask, src_key_padding_mask))
-        return self.norm2(x + self.dropout2(self.feed(x)))
+            x = x + self.self_attention(self.norm1(x), src_mask, src_key_padding_mask)
+            return x + self.dropout2(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self.self_attention(x, src_mask, src_key_padding_mask))
+        return self.norm2(x + self.dropout2(self.feed_forward(x)))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -92,7 +92,7 @@ class TransformerDecoderLayer(_Layer):
 
     has_cross_attention = True
 
-    def attend_to(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
+    def cross_attention(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
         """Attention of x to the encoder's output, with dropout."""
         out = self.multihead_attn(
             x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False
@@ -110,12 +110,13 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         x = tgt
         if self.norm_first:
-            x = x + self.attend(self.norm1(x), tgt_mask, tgt_key_padding_mask)
-            x = x + self.attend_to(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
-            return x + self.dropout3(self.feed(self.norm3(x)))
-        x = self.norm1(x + self.attend(x, tgt_mask, tgt_key_padding_mask))
-        x = self.norm2(x + self.attend_to(x, memory, memory_mask, memory_key_padding_mask))
-        return self.norm3(x + self.dropout3(self.feed(x)))
+            x = x + self.self_attention(self.norm1(x), tgt_mask, tgt_key_padding_mask)
+            y = self.norm2(x)
+            x = x + self.cross_attention(y, memory, memory_mask, memory_key_padding_mask)
+            return x + self.dropout3(self.feed_forward(self.norm3(x)))
+        x = self.norm1(x + self.self_attention(x, tgt_mask, tgt_key_padding_mask))
+        x = self.norm2(x + self.cross_attention(x, memory, memory_mask, memory_key_padding_mask))
+        return self.norm3(x + self.dropout3(self.feed_forward(x)))
 
 
 class TransformerEncoder(Cell):

@@ -56,20 +56,20 @@ def _negative_log_likelihood(
     count = 2 * targets.shape[1] + 1
     labels = ops.full((targets.shape[0], count), blank, dtype=targets.dtype)
     labels[:, 1::2] = targets
-    never = ops.full((targets.shape[0], 2), _LOG_ZERO, dtype=log_probs.dtype)
+    log_zeros = ops.full((targets.shape[0], 2), _LOG_ZERO, dtype=log_probs.dtype)
     differs = ops.logical_and(labels[:, 2:] != labels[:, :-2], labels[:, 2:] != blank)
-    chance = ops.gather_elements(log_probs[0], 1, labels)
-    first = ops.arange(count) < 2
-    state = ops.where(first, chance, _LOG_ZERO)
-    for step in range(1, log_probs.shape[0]):
-        before = ops.concat((never[:, :1], state[:, :-1]), 1)
-        skipped = ops.concat((never, ops.where(differs, state[:, :-2], _LOG_ZERO)), 1)
-        reached = ops.logaddexp(ops.logaddexp(state, before), skipped)
-        reached = reached + ops.gather_elements(log_probs[step], 1, labels)
-        state = ops.where(step < steps, reached, state)
-    last = ops.gather_elements(state, 1, 2 * lengths)
-    label = ops.gather_elements(state, 1, ops.maximum(2 * lengths - 1, 0))
-    return -ops.logaddexp(last, ops.where(lengths > 0, label, _LOG_ZERO))[:, 0]
+    log_prob = ops.gather_elements(log_probs[0], 1, labels)
+    is_initial = ops.arange(count) < 2
+    log_alpha = ops.where(is_initial, log_prob, _LOG_ZERO)
+    for t in range(1, log_probs.shape[0]):
+        advance = ops.concat((log_zeros[:, :1], log_alpha[:, :-1]), 1)
+        skip = ops.concat((log_zeros, ops.where(differs, log_alpha[:, :-2], _LOG_ZERO)), 1)
+        log_sum = ops.logaddexp(ops.logaddexp(log_alpha, advance), skip)
+        new_log_alpha = log_sum + ops.gather_elements(log_probs[t], 1, labels)
+        log_alpha = ops.where(t < steps, new_log_alpha, log_alpha)
+    last_blank = ops.gather_elements(log_alpha, 1, 2 * lengths)
+    last_label = ops.gather_elements(log_alpha, 1, ops.maximum(2 * lengths - 1, 0))
+    return -ops.logaddexp(last_blank, ops.where(lengths > 0, last_label, _LOG_ZERO))[:, 0]
 
 
 __all__ = ["CTCLoss"]

@@ -62,8 +62,8 @@ class CosineDecayLR(LearningRateSchedule):
 
     def construct(self, global_step: Any) -> Tensor:
         step = ops.minimum(ops.cast(global_step, mstype.float32), float(self.decay_steps))
-        wave = 1.0 + ops.cos(step * (math.pi / self.decay_steps))
-        return self.min_lr + 0.5 * (self.max_lr - self.min_lr) * wave
+        cosine = ops.cos(step * (math.pi / self.decay_steps))
+        return self.min_lr + 0.5 * (self.max_lr - self.min_lr) * (1.0 + cosine)
 
 
 class PolynomialDecayLR(LearningRateSchedule):
@@ -177,8 +177,8 @@ def cosine_decay_lr(
     rates = []
     for step in range(positive_int(total_step, "total_step", "cosine_decay_lr")):
         epoch = min(step // step_per_epoch, decay_epoch)
-        wave = 1.0 + math.cos(math.pi * epoch / decay_epoch)
-        rates.append(round(min_lr + 0.5 * (max_lr - min_lr) * wave, 15))
+        cosine = math.cos(math.pi * epoch / decay_epoch)
+        rates.append(round(min_lr + 0.5 * (max_lr - min_lr) * (1.0 + cosine), 15))
     return rates
 
 

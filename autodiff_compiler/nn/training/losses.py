@@ -100,9 +100,9 @@ class DiceLoss(LossBase):
         self.smooth = smooth
 
     def construct(self, logits: Any, label: Any) -> Tensor:
-        common = ops.sum(logits * label)
-        whole = ops.sum(ops.square(logits)) + ops.sum(ops.square(label))
-        return 1.0 - 2.0 * common / (whole + self.smooth)
+        intersection = ops.sum(logits * label)
+        total = ops.sum(ops.square(logits)) + ops.sum(ops.square(label))
+        return 1.0 - 2.0 * intersection / (total + self.smooth)
 
 
 class FocalLoss(LossBase):
@@ -123,17 +123,17 @@ class FocalLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Tensor:
         if labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise ValueError("the labels of FocalLoss must be of shape (N, 1, *) or (N, C, *)")
-        logs = self.logsoftmax(logits)
+        log_probs = self.logsoftmax(logits)
         scale: Any = 1.0
         if self.weight is not None:
             scale = ops.reshape(self.weight, (-1, *[1] * (logits.ndim - 2)))
         if labels.shape[1] == 1:
             if self.weight is not None:
                 scale = ops.gather(self.weight, labels, 0)
-            logs = ops.gather_elements(logs, 1, labels)
-            loss = -((1.0 - ops.exp(logs)) ** self.gamma) * logs * scale
+            log_probs = ops.gather_elements(log_probs, 1, labels)
+            loss = -((1.0 - ops.exp(log_probs)) ** self.gamma) * log_probs * scale
             return self.get_loss(loss.reshape((labels.shape[0], -1)).mean(1))
-        loss = -((1.0 - ops.exp(logs)) ** self.gamma) * logs * scale * labels
+        loss = -((1.0 - ops.exp(log_probs)) ** self.gamma) * log_probs * scale * labels
         return self.get_loss(loss.reshape((*labels.shape[:2], -1)).mean(-1))
 
 
@@ -278,9 +278,9 @@ class PoissonNLLLoss(LossBase):
         else:
             loss = input - target * ops.log(input + self.eps)
         if self.full:
-            above = ops.maximum(target, 1.0)
-            factorial = (above + 0.5) * ops.log(above) - above + 0.5 * math.log(2.0 * math.pi)
-            loss = loss + ops.where(target > 1, factorial, 0.0)
+            n = ops.maximum(target, 1.0)
+            log_factorial = (n + 0.5) * ops.log(n) - n + 0.5 * math.log(2.0 * math.pi)
+            loss = loss + ops.where(target > 1, log_factorial, 0.0)
         return self.get_loss(loss)
 
 

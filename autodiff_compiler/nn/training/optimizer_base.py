@@ -170,7 +170,7 @@ class Optimizer(Cell):
         """Returns the gradients unchanged: they are never flattened here."""
         return gradients
 
-    def rows(self, gradients: Any) -> Any:
+    def updates(self, gradients: Any) -> Any:
         """Returns (parameter, gradient, learning rate, weight decay, centralized) for each
         parameter, and counts the step."""
         if isinstance(gradients, Tensor):
@@ -184,7 +184,7 @@ class Optimizer(Cell):
             rates = (rates,) * len(self.parameters)
         return zip(self.parameters, gradients, rates, decays, self.centred)
 
-    def ready(self, p: Any, g: Any, decay: Any, centred: bool) -> Any:
+    def prepared(self, p: Any, g: Any, decay: Any, centred: bool) -> Any:
         """Returns a gradient divided by the loss scale, with weight decay, and centralized."""
         if self.loss_scale != 1.0:
             g = g / self.loss_scale
@@ -192,7 +192,7 @@ class Optimizer(Cell):
             g = g + decay * p
         return g - ops.mean(g, tuple(range(1, g.ndim)), True) if centred and g.ndim > 3 else g
 
-    def slots(self, prefix: str, start: float = 0.0) -> ParameterTuple:
+    def state_like(self, prefix: str, start: float = 0.0) -> ParameterTuple:
         """Returns a state Parameter ``prefix.name`` for each parameter, filled with ``start``."""
         init = "zeros" if start == 0.0 else start
         return self.parameters.clone(prefix, init)

@@ -56,17 +56,17 @@ class SGD(_Compiled):
             )
         self.dampening, self.nesterov, self.moves = dampening, nesterov, momentum > 0
         self.momentum = _number(momentum, "momentum")
-        self.accum, self.stat = self.slots("accum"), self.slots("stat", 1.0)
+        self.accum, self.stat = self.state_like("accum"), self.state_like("stat", 1.0)
 
     def construct(self, gradients: Any) -> Any:
-        slots = zip(self.accum, self.stat)
-        for (p, g, lr, decay, centred), (accum, stat) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, decay, centred)
+        states = zip(self.accum, self.stat)
+        for (p, g, lr, decay, centred), (accum, stat) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, decay, centred)
             if self.moves:
-                kept = self.momentum * accum + (1.0 - self.dampening) * g
-                new = ops.assign(accum, ops.where(stat > 0, g, kept))
+                later = self.momentum * accum + (1.0 - self.dampening) * g
+                velocity = ops.assign(accum, ops.where(stat > 0, g, later))
                 ops.assign(stat, ops.zeros_like(stat))
-                g = g + self.momentum * new if self.nesterov else new
+                g = g + self.momentum * velocity if self.nesterov else velocity
             ops.assign(p, p - lr * g)
         return True
 
@@ -87,13 +87,14 @@ class Momentum(_Compiled):
         _check("Momentum", "[0, inf)", momentum=momentum)
         self.use_nesterov = use_nesterov
         self.momentum = _number(momentum, "momentum")
-        self.moments = self.slots("moments")
+        self.moments = self.state_like("moments")
 
     def construct(self, gradients: Any) -> Any:
-        for (p, g, lr, decay, centred), m in zip(self.rows(gradients), self.moments):
-            g = self.ready(p, g, decay, centred)
-            new = ops.assign(m, self.momentum * m + g)
-            ops.assign(p, p - lr * (g + self.momentum * new if self.use_nesterov else new))
+        for (p, g, lr, decay, centred), m in zip(self.updates(gradients), self.moments):
+            g = self.prepared(p, g, decay, centred)
+            velocity = ops.assign(m, self.momentum * m + g)
+            step = g + self.momentum * velocity if self.use_nesterov else velocity
+            ops.assign(p, p - lr * step)
         return True
 
 
@@ -123,24 +124,24 @@ class Adam(_Compiled):
         self.beta1, self.beta2, self.eps = beta1, beta2, eps
         self.use_nesterov, self.use_amsgrad = use_nesterov, use_amsgrad
         self.beta1_power, self.beta2_power = _number(1.0), _number(1.0)
-        self.moment1, self.moment2 = self.slots("moment1"), self.slots("moment2")
-        self.vhat = self.slots("vhat") if use_amsgrad else self.moment2
+        self.moment1, self.moment2 = self.state_like("moment1"), self.state_like("moment2")
+        self.vhat = self.state_like("vhat") if use_amsgrad else self.moment2
 
     def construct(self, gradients: Any) -> Any:
         b1, b2 = self.beta1, self.beta2
         self.beta1_power = self.beta1_power * b1
         self.beta2_power = self.beta2_power * b2
-        warm = ops.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
-        slots = zip(self.moment1, self.moment2, self.vhat)
-        for (p, g, lr, decay, centred), (m, v, vhat) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, decay, centred)
+        correction = ops.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
+        states = zip(self.moment1, self.moment2, self.vhat)
+        for (p, g, lr, decay, centred), (m, v, vhat) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, decay, centred)
             mean = ops.assign(m, m + (g - m) * (1.0 - b1))
             square = ops.assign(v, v + (g * g - v) * (1.0 - b2))
             if self.use_amsgrad:
                 square = ops.assign(vhat, ops.maximum(vhat, square))
             if self.use_nesterov:
                 mean = mean * b1 + (1.0 - b1) * g
-            ops.assign(p, p - lr * warm * mean / (ops.sqrt(square) + self.eps))
+            ops.assign(p, p - lr * correction * mean / (ops.sqrt(square) + self.eps))
         return True
 
 
@@ -163,13 +164,13 @@ class AdamWeightDecay(_Compiled):
         _check("AdamWeightDecay", "(0, 1)", beta1=beta1, beta2=beta2)
         _check("AdamWeightDecay", "(0, inf)", eps=eps)
         self.beta1, self.beta2, self.eps = beta1, beta2, eps
-        self.moments1, self.moments2 = self.slots("adam_m"), self.slots("adam_v")
+        self.moments1, self.moments2 = self.state_like("adam_m"), self.state_like("adam_v")
 
     def construct(self, gradients: Any) -> Any:
         b1, b2 = self.beta1, self.beta2
-        slots = zip(self.moments1, self.moments2)
-        for (p, g, lr, decay, centred), (m, v) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, None, centred)
+        states = zip(self.moments1, self.moments2)
+        for (p, g, lr, decay, centred), (m, v) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, None, centred)
             mean = ops.assign(m, b1 * m + (1.0 - b1) * g)
             square = ops.assign(v, b2 * v + (1.0 - b2) * g * g)
             step = mean / (ops.sqrt(square) + self.eps)
@@ -201,20 +202,20 @@ class RMSProp(_Compiled):
         self.decay, self.momentum, self.epsilon = decay, momentum, epsilon
         self.centered = centered
         if centered:
-            self.mg = self.slots("mean_grad")
-        self.ms = self.slots("mean_square", 1.0)
-        self.moment = self.slots("moment")
+            self.mg = self.state_like("mean_grad")
+        self.ms = self.state_like("mean_square", 1.0)
+        self.moment = self.state_like("moment")
         self.mg = self.mg if centered else self.ms
 
     def construct(self, gradients: Any) -> Any:
-        kept = self.decay
-        slots = zip(self.ms, self.mg, self.moment)
-        for (p, g, lr, decay, centred), (s, mean, m) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, decay, centred)
-            square = ops.assign(s, kept * s + (1.0 - kept) * g * g)
+        rho = self.decay
+        states = zip(self.ms, self.mg, self.moment)
+        for (p, g, lr, decay, centred), (s, mean, m) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, decay, centred)
+            square = ops.assign(s, rho * s + (1.0 - rho) * g * g)
             if self.centered:
-                middle = ops.assign(mean, kept * mean + (1.0 - kept) * g)
-                square = square - middle * middle
+                mean_grad = ops.assign(mean, rho * mean + (1.0 - rho) * g)
+                square = square - mean_grad * mean_grad
             step = self.momentum * m + lr * g / ops.sqrt(square + self.epsilon)
             ops.assign(p, p - ops.assign(m, step))
         return True
@@ -234,11 +235,11 @@ class Adagrad(_Compiled):
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _check("Adagrad", "[0, inf)", accum=accum)
-        self.accum, self.update_slots = self.slots("accum", accum), update_slots
+        self.accum, self.update_slots = self.state_like("accum", accum), update_slots
 
     def construct(self, gradients: Any) -> Any:
-        for (p, g, lr, decay, centred), a in zip(self.rows(gradients), self.accum):
-            g = self.ready(p, g, decay, centred)
+        for (p, g, lr, decay, centred), a in zip(self.updates(gradients), self.accum):
+            g = self.prepared(p, g, decay, centred)
             square = ops.assign(a, a + g * g) if self.update_slots else a
             ops.assign(p, p - lr * g / ops.sqrt(square))
         return True
@@ -263,13 +264,13 @@ class Adadelta(_Compiled):
         _check("Adadelta", "[0, inf)", rho=rho)
         _check("Adadelta", "(0, inf)", epsilon=epsilon)
         self.rho, self.epsilon = rho, epsilon
-        self.accum, self.accum_update = self.slots("accum"), self.slots("accum_update")
+        self.accum, self.accum_update = self.state_like("accum"), self.state_like("accum_update")
 
     def construct(self, gradients: Any) -> Any:
         rho, eps = self.rho, self.epsilon
-        slots = zip(self.accum, self.accum_update)
-        for (p, g, lr, decay, centred), (a, u) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, decay, centred)
+        states = zip(self.accum, self.accum_update)
+        for (p, g, lr, decay, centred), (a, u) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, decay, centred)
             square = ops.assign(a, rho * a + (1.0 - rho) * g * g)
             step = ops.sqrt(u + eps) / ops.sqrt(square + eps) * g
             ops.assign(u, rho * u + (1.0 - rho) * step * step)
@@ -298,18 +299,18 @@ class AdaMax(_Compiled):
         _check("AdaMax", "(0, inf)", eps=eps)
         self.beta1, self.beta2, self.eps = beta1, beta2, eps
         self.beta1_power: Any = Parameter(Tensor(np.ones(1, np.float32)))
-        self.moment1, self.moment2 = self.slots("moment1"), self.slots("moment2")
+        self.moment1, self.moment2 = self.state_like("moment1"), self.state_like("moment2")
 
     def construct(self, gradients: Any) -> Any:
         b1, b2 = self.beta1, self.beta2
         self.beta1_power = self.beta1_power * b1
-        warm = ops.reshape(1.0 / (1.0 - self.beta1_power), ())
-        slots = zip(self.moment1, self.moment2)
-        for (p, g, lr, decay, centred), (m, v) in zip(self.rows(gradients), slots):
-            g = self.ready(p, g, decay, centred)
+        correction = ops.reshape(1.0 / (1.0 - self.beta1_power), ())
+        states = zip(self.moment1, self.moment2)
+        for (p, g, lr, decay, centred), (m, v) in zip(self.updates(gradients), states):
+            g = self.prepared(p, g, decay, centred)
             mean = ops.assign(m, b1 * m + (1.0 - b1) * g)
             largest = ops.assign(v, ops.maximum(b2 * v, ops.abs(g)))
-            ops.assign(p, p - lr * warm * mean / (largest + self.eps))
+            ops.assign(p, p - lr * correction * mean / (largest + self.eps))
         return True
 
 

@@ -154,13 +154,12 @@ class TimeDistributed(Cell):
         if other == time:
             raise ValueError("time_axis and reshape_with_axis must be two axes")
         moved = ops.moveaxis(inputs, time, other if other < time else other - 1)
-        place = min(other, rank - 2) if other < time else other - 1
+        axis = min(other, rank - 2) if other < time else other - 1
         shape = moved.shape
-        flat = ops.reshape(moved, (*shape[:place], -1, *shape[place + 2 :]))
-        out = self.layer(flat)
-        split = (*out.shape[:place], shape[place], shape[place + 1], *out.shape[place + 1 :])
-        back = ops.moveaxis(ops.reshape(out, split), place, time)
-        return back
+        merged = ops.reshape(moved, (*shape[:axis], -1, *shape[axis + 2 :]))
+        out = self.layer(merged)
+        split = (*out.shape[:axis], shape[axis], shape[axis + 1], *out.shape[axis + 1 :])
+        return ops.moveaxis(ops.reshape(out, split), axis, time)
 
 
 __all__ = [
