@@ -18,11 +18,11 @@ from autodiff_compiler.ir.types import BOOL, COMPLEX, INT, PROMOTION, ScalarType
 from autodiff_compiler.numpy.elementwise import common_dtype, in_known_dtype
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     dtype_of,
     in_dtype,
     known_rank,
     known_sizes,
+    unaliased,
 )
 
 ones = ops.ones
@@ -68,7 +68,7 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
 def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Tensor:
     """Returns nested lists or an array as a new array, with ``ndmin`` axes at least."""
-    found = apart(asarray)(object, dtype) if copy else asarray(object, dtype)
+    found = unaliased(asarray)(object, dtype) if copy else asarray(object, dtype)
     if ndmin and (missing := ndmin - known_rank(found, "array")) > 0:
         found = ops.expand_dims(found, tuple(range(missing)))
     return found

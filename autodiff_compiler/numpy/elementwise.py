@@ -15,11 +15,11 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, PROMOTION
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     dtype_of,
     holds_complex,
     is_integral,
     known_sizes,
+    unaliased,
 )
 from autodiff_compiler.ops.functions.gather_scatter import item_at
 
@@ -29,7 +29,7 @@ add, subtract, multiply = ops.add, ops.sub, ops.mul
 divide = true_divide = ops.div
 floor_divide, fmod = ops.floor_divide, ops.fmod
 mod = remainder = ops.floor_mod
-negative, positive, reciprocal = ops.neg, apart(ops.positive), ops.reciprocal
+negative, positive, reciprocal = ops.neg, unaliased(ops.positive), ops.reciprocal
 power = float_power = ops.pow
 square, sqrt, sign = ops.square, ops.sqrt, ops.sign
 exp, exp2, expm1 = ops.exp, ops.exp2, ops.expm1

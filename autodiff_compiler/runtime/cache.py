@@ -328,7 +328,7 @@ def _owners(fn: Any) -> Iterator[Any]:
         inner = unwrapped(fn)
         yield from [fn.__code__] if inner is fn else _owners(inner)
     elif isinstance(fn, Transformed):
-        yield from fn.kept()
+        yield from fn.held_objects()
         yield from _owners(fn.fn)
     elif isinstance(fn, types.MethodType):
         yield fn.__self__

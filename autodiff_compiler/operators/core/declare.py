@@ -218,15 +218,15 @@ def expect_array_type(type_: Type) -> ArrayType:
     return type_
 
 
-def moved_on(axes: Any) -> Any:
+def behind_new_axis(axes: Any) -> Any:
     """Returns the axes after a new first axis was added; those counted from the back stay.
 
-    >>> moved_on((0, -1, 2))
+    >>> behind_new_axis((0, -1, 2))
     (1, -1, 3)
     """
     if isinstance(axes, int):
         return axes + 1 if axes >= 0 else axes
-    return tuple(map(moved_on, axes))
+    return tuple(map(behind_new_axis, axes))
 
 
 def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:

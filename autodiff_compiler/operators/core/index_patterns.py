@@ -87,7 +87,7 @@ def index_text(index: Index, fixed: int) -> str:
     return inner if len(index) == 1 else f"({inner})"
 
 
-def adds_up(index: Index, rest: Sequence[Type]) -> bool:
+def may_repeat_positions(index: Index, rest: Sequence[Type]) -> bool:
     """True if an array of ints in the index may name a position twice."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(
@@ -194,7 +194,7 @@ def operands_of(index: Index) -> int:
     return 1 + max((part[1] for part in parts if is_op(part)), default=-1)
 
 
-def stands_together(index: Index) -> bool:
+def keeps_first_axis(index: Index) -> bool:
     """True if an axis added before all others stays the first one of the result.
 
     NumPy moves the axes of index arrays to the front if they do not stand together.
@@ -204,7 +204,7 @@ def stands_together(index: Index) -> bool:
     return whole or places[-1] - places[0] == len(places) - 1
 
 
-def gathers(rest: Sequence[Type], index: Index) -> bool:
+def is_gather(rest: Sequence[Type], index: Index) -> bool:
     """True if an array with axes is in the index: NumPy's result is then a copy."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(isinstance(type_, ArrayType) and type_.shape for type_ in arrays)

@@ -50,12 +50,12 @@ as_float = linear(
     "A Python float from an array of one real number, with its gradient: no array adapts to it.",
     numpy=lambda types: _number_text(types, kind="float"),
     result=lambda types: FLOAT,
-    adjoint={"x": lambda ct, x: _in_the_place_of(ct, x)},
+    adjoint={"x": lambda ct, x: _cotangent_of_array(ct, x)},
     label="{x}_number",
 )
 
 
-def _in_the_place_of(ct: Any, x: Value) -> Any:
+def _cotangent_of_array(ct: Any, x: Value) -> Any:
     """Returns the cotangent of a number as the cotangent of the array that it was taken from."""
     if not isinstance(ct, Value):
         return full_like(x, value=ct) if isinstance(x.type, ArrayType) else ct

@@ -104,7 +104,7 @@ mod = elementwise(
 FLOATS = ("float32", "float64")
 
 
-def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
+def _winners_part(ct: Any, x: Any, y: Any, loser: Any) -> Any:
     """Returns the part of ``ct`` for one of two operands: none where it loses, half where both tie.
 
     Beside a NaN neither is larger, and both get all of it.
@@ -119,8 +119,8 @@ maximum = elementwise(
     numpy=bound_text(">=", "maximum"),
     label="larger_{x}_{y}",
     partials={
-        "x": lambda ct, x, y: _larger(ct, x, y, x < y),
-        "y": lambda ct, x, y: _larger(ct, x, y, y < x),
+        "x": lambda ct, x, y: _winners_part(ct, x, y, x < y),
+        "y": lambda ct, x, y: _winners_part(ct, x, y, y < x),
     },
     decompose=lambda x, y: bound_parts(x, y, math.inf),
 )
@@ -132,8 +132,8 @@ minimum = elementwise(
     numpy=bound_text("<=", "minimum"),
     label="smaller_{x}_{y}",
     partials={
-        "x": lambda ct, x, y: _larger(ct, x, y, y < x),
-        "y": lambda ct, x, y: _larger(ct, x, y, x < y),
+        "x": lambda ct, x, y: _winners_part(ct, x, y, y < x),
+        "y": lambda ct, x, y: _winners_part(ct, x, y, x < y),
     },
     decompose=lambda x, y: bound_parts(x, y, -math.inf),
 )
@@ -152,7 +152,7 @@ hypot: OpDef = elementwise(
 )
 
 
-def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
+def _over_squared_norm(ct: Any, part: Any, x: Any, y: Any) -> Any:
     """Returns ``ct * part / (x² + y²)`` without computing the squares, which may overflow."""
     size = not_zero(hypot(x, y))
     return ct * (part / size) / size
@@ -166,8 +166,8 @@ atan2 = elementwise(
     dtype=floating,
     label="angle_{y}_{x}",
     partials={
-        "y": lambda ct, x, y: _turn(ct, x, x, y),
-        "x": lambda ct, x, y: _turn(-ct, y, x, y),
+        "y": lambda ct, x, y: _over_squared_norm(ct, x, x, y),
+        "x": lambda ct, x, y: _over_squared_norm(-ct, y, x, y),
     },
 )
 
@@ -391,13 +391,13 @@ atanh = real_function(
 )
 
 
-def _certain(dtype: str | None) -> float | None:
+def _saturation_limit(dtype: str | None) -> float | None:
     """Returns a limit from which on exp(x) + 1 rounds to exp(x), and exp(x) is finite."""
     return None if dtype is None else 11.0 if dtype == "float16" else 40.0
 
 
 def _sigmoid_numpy(types: Sequence[Type]) -> str:
-    limit = _certain(types[0].dtype if isinstance(types[0], ArrayType) else "float64")
+    limit = _saturation_limit(types[0].dtype if isinstance(types[0], ArrayType) else "float64")
     if limit is None:
         return "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))"
     return f"{{out}} = np.exp(np.minimum({{x}}, {limit}))\n{{out}} = {{out}} / (1.0 + {{out}})"
@@ -406,7 +406,7 @@ def _sigmoid_numpy(types: Sequence[Type]) -> str:
 def _sigmoid_parts(x: Any) -> Any:
     if x.dtype_name not in FLOATS:
         return None
-    power = exp(minimum(x, _certain(x.dtype_name)))
+    power = exp(minimum(x, _saturation_limit(x.dtype_name)))
     return power / (1.0 + power)
 
 

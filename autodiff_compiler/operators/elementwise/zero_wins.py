@@ -20,7 +20,7 @@ from autodiff_compiler.operators.elementwise.comparisons import equal, isfinite,
 from autodiff_compiler.operators.elementwise.scalar_choice import single
 
 
-def _settled(mark: str) -> Callable[..., str]:
+def _zero_wins_text(mark: str) -> Callable[..., str]:
     def text(types: Sequence[Type]) -> str:
         x, y = types
         one = "1.0"
@@ -37,39 +37,39 @@ zero_mul: Any = elementwise(
     "zero_mul",
     "x * y, and 0 where x is 0, whatever y is. Broadcasts.",
     operands=XY,
-    numpy=_settled("*"),
+    numpy=_zero_wins_text("*"),
     dtype=floating,
     label="{x}_times_{y}",
     partials={
-        "x": lambda ct, x, y: ct * _unless(x, y, isfinite, 0.0),
+        "x": lambda ct, x, y: ct * _guarded_factor(x, y, isfinite, 0.0),
         "y": lambda ct, x: zero_mul(x, ct),
     },
-    decompose=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+    decompose=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _have_one_dtype(x, y) else None,
 )
 
 zero_div: Any = elementwise(
     "zero_div",
     "x / y, and 0 where x is 0, whatever y is. Broadcasts.",
     operands=XY,
-    numpy=_settled("/"),
+    numpy=_zero_wins_text("/"),
     dtype=floating,
     label="{x}_over_{y}",
     partials={
-        "x": lambda ct, x, y: ct / _unless(x, y, lambda y: abs(y) > 0.0, 1.0),
+        "x": lambda ct, x, y: ct / _guarded_factor(x, y, lambda y: abs(y) > 0.0, 1.0),
         "y": lambda ct, out, y: -zero_div(zero_mul(out, ct), y),
     },
-    decompose=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+    decompose=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _have_one_dtype(x, y) else None,
 )
 
 
-def _unless(x: Any, y: Any, good: Callable[[Any], Any], other: float) -> Any:
+def _guarded_factor(x: Any, y: Any, good: Callable[[Any], Any], other: float) -> Any:
     """Returns ``y``, but ``other`` where x is 0 and y is not ``good``."""
     if not isinstance(y, Value):
         return y
     return where(equal(x, 0.0) & logical_not(good(y)), other, y)
 
 
-def _alike(x: Any, y: Any) -> bool:
+def _have_one_dtype(x: Any, y: Any) -> bool:
     dtypes = {getattr(each, "dtype_name", None) for each in (x, y)}
     return len(dtypes) == 1 and None not in dtypes
 

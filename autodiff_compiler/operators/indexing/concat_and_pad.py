@@ -13,10 +13,10 @@ from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import INT, ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.core.declare import (
     arithmetic_dtype,
+    behind_new_axis,
     casts_for,
     linear,
     method_text,
-    moved_on,
     normal_axes,
     placeholders,
     same_type,
@@ -207,7 +207,7 @@ squeeze: OpDef = linear(
     adjoint={"x": lambda ct, x: reshape_like(ct, x)},
     label="{x}_squeezed",
     views=("x",),
-    batch=lambda x, axes: None if not axes else squeeze(x, axes=moved_on(axes)),
+    batch=lambda x, axes: None if not axes else squeeze(x, axes=behind_new_axis(axes)),
 )
 
 

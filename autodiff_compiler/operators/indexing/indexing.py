@@ -29,14 +29,14 @@ from autodiff_compiler.operators.core.declare import (
 from autodiff_compiler.operators.core.index_patterns import (
     FULL,
     Index,
-    adds_up,
     classify,
     copy_text,
-    gathers,
     index_shape,
+    is_gather,
     is_op,
+    keeps_first_axis,
+    may_repeat_positions,
     operands_of,
-    stands_together,
     subscript,
 )
 from autodiff_compiler.operators.core.structure import (
@@ -73,7 +73,7 @@ def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
     """
     *before, last = index or (None,)
     axis = len(before) if before.count(FULL) == len(before) else -1 if before == ["..."] else 0
-    taken = gathers(types[1:], index) and getattr(types[1], "dtype", None) in _TAKEN
+    taken = is_gather(types[1:], index) and getattr(types[1], "dtype", None) in _TAKE_DTYPES
     if axis and last == ("op", 0) and taken:
         return f"{{x}}.take({{1}}, axis={axis})"
     return f"{{x}}[{subscript(index, 1)}]"
@@ -83,11 +83,11 @@ def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
     """True if ``x[index]`` is new memory: if arrays of positions are in the index, or one number is
     read."""
     number = "..." not in index and shape_of_type(_index_type(types, index=index)) == ()
-    return number or gathers(types[1:], index)
+    return number or is_gather(types[1:], index)
 
 
 #: The dtypes of positions that ``take`` has.
-_TAKEN = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+_TAKE_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 index: OpDef = linear(
     "index",
@@ -101,7 +101,7 @@ index: OpDef = linear(
     copies=_index_copies,
     batch=lambda x, rest, index, mapped: (
         _index(x, *rest, index=(FULL, *index))
-        if mapped[0] and not any(mapped[1:]) and stands_together(index)
+        if mapped[0] and not any(mapped[1:]) and keeps_first_axis(index)
         else None
     ),
 )
@@ -121,7 +121,7 @@ def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
 def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = operands_of(index)
     zeros = zeros_text(types, shape, 1 + rest)
-    if adds_up(index, types[1:]):
+    if may_repeat_positions(index, types[1:]):
         return f"{zeros}\n{added_text(types[0], types[1:], index, shape)}"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
 
@@ -183,7 +183,7 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
 
 def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
     head = "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
-    if adds_up(index, types[2:]):
+    if may_repeat_positions(index, types[2:]):
         shape = shape_of_type(types[0])
         return head + added_text(types[1], types[2:], index, shape, fixed=2, new=not in_place)
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
@@ -202,7 +202,7 @@ add_at = OpDef(
     },
     tangent={
         "acc": lambda dot: dot,
-        "v": lambda dot, acc, rest, index: _spread(dot, acc, rest, index),
+        "v": lambda dot, acc, rest, index: _scattered(dot, acc, rest, index),
     },
     linear_in=("acc", "v"),
     label="{acc}",
@@ -275,7 +275,7 @@ def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) 
     """Returns the cotangent of what was written to x[index]: that of the place, if nothing
     overwrote it."""
     part = _index(ct, *rest, index=index)
-    if adds_up(index, [type_of(operand) for operand in rest]):
+    if may_repeat_positions(index, [type_of(operand) for operand in rest]):
         last, front = _last(x, rest, index)
         part = set_item(part, 0.0, logical_not(last), index=(*[FULL] * front, ("op", 0)))
     return unbroadcast(part, v)
@@ -329,5 +329,5 @@ set_item: OpDef = OpDef(
 )
 
 
-def _spread(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:
+def _scattered(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:
     return add_at(full_like(like, value=0), dot, *rest, index=index)

@@ -44,7 +44,7 @@ def _gathered(name: str, function: str, doc: str, adjoint: Rules, tangent: Rules
     )
 
 
-def _spread(v: Any, like: Any, rest: Sequence[Any], index: Index) -> Any:
+def _scattered(v: Any, like: Any, rest: Sequence[Any], index: Index) -> Any:
     """Returns zeros of the shape of ``like`` with v added at [index]."""
     shape, more = shape_argument(like)
     return scatter(v, *rest, *more, index=index, shape=shape)
@@ -56,7 +56,7 @@ def _others(acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> An
     Only the positions in the index are touched.
     """
     zero = equal(v, 0.0)
-    spread = _spread(cast_like(zero, acc), acc, rest, index)
+    spread = _scattered(cast_like(zero, acc), acc, rest, index)
     zeros, filled = read(spread, *rest, index=index), where(zero, 1.0, v)
     ones = set_item(spread, 1.0, *rest, index=index)
     product = read(multiply_at(ones, filled, *rest, index=index), *rest, index=index)
@@ -77,7 +77,7 @@ multiply_at: OpDef = _gathered(
     },
     tangent={
         "acc": lambda dot, v, rest, index: multiply_at(dot, v, *rest, index=index),
-        "v": lambda dot, acc, v, out, rest, index: _spread(
+        "v": lambda dot, acc, v, out, rest, index: _scattered(
             dot * _others(acc, v, out, rest, index), acc, rest, index
         ),
     },
@@ -89,7 +89,7 @@ def _winners(acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> t
     winners."""
     best = read(out, *rest, index=index)
     old, new = equal(read(acc, *rest, index=index), best), equal(v, best)
-    count = _spread(cast_like(new, out), acc, rest, index)
+    count = _scattered(cast_like(new, out), acc, rest, index)
     return old, new, cast_like(old, out) + read(count, *rest, index=index)
 
 
@@ -106,7 +106,7 @@ def _extreme(name: str, doc: str) -> OpDef:
     def from_v(dot: Any, acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> Any:
         _, new, count = _winners(acc, v, out, rest, index)
         share = where(new, dot / count, 0.0)
-        return _spread(share, acc, rest, index)
+        return _scattered(share, acc, rest, index)
 
     return _gathered(
         f"{name}_at",

@@ -15,7 +15,12 @@ from collections.abc import Sequence
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.types import Shape, Type
 from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type, static_sizes
-from autodiff_compiler.operators.core.index_patterns import FULL, Index, adds_up, index_text
+from autodiff_compiler.operators.core.index_patterns import (
+    FULL,
+    Index,
+    index_text,
+    may_repeat_positions,
+)
 
 
 def added_text(
@@ -33,7 +38,7 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
     That is so where v is added number by number, to few more zeros than there are numbers.
     """
     numbers, zeros = static_sizes(shape_of_type(v)), static_sizes(shape)
-    if numbers is None or zeros is None or not adds_up(index, rest):
+    if numbers is None or zeros is None or not may_repeat_positions(index, rest):
         return False
     if _numbers_added(v, rest, index, shape, 1) is None:
         return False
@@ -75,10 +80,10 @@ def _row_offsets(sizes: Sequence[int], count: int, fixed: int, narrow: bool) -> 
     first, step = f"{{{fixed}}}", math.prod(sizes[1:count])
     if count > 1:
         first = f"{first} * np.int64({step})" if narrow else f"{first} * {step}"
-    return [first, *(picked(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count))]
+    return [first, *(row_offsets(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count))]
 
 
-def picked(places: str, shape: Sequence[int], axis: int, count: int) -> str:
+def row_offsets(places: str, shape: Sequence[int], axis: int, count: int) -> str:
     """Returns the offsets of ``places`` on an axis, in rows; the first ``count`` axes number the
     rows.
 
@@ -120,7 +125,7 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
     """Returns the lines that add to columns, a block of rows at a time."""
     row = math.prod(sizes[2:])
     step = min(_rows_at_once(values), sizes[0])
-    flat = f"np.arange({step})[:, None] * {sizes[1]} + {picked(places, sizes, 1, 2)}.ravel()"
+    flat = f"np.arange({step})[:, None] * {sizes[1]} + {row_offsets(places, sizes, 1, 2)}.ravel()"
     if row > 1:
         flat = f"({flat})[..., None] * {row} + np.arange({row})"
     places = f"places = ({flat}).ravel()"
@@ -136,9 +141,9 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
 def added_along(i: Type, shape: Shape, axis: int) -> str | None:
     """Returns the lines that add v to a new array where i, as large as it along all other axes,
     points along one; None where numbers are few, or sizes are not known."""
-    sizes, whole = static_sizes(shape_of_type(i)), static_sizes(shape)
+    sizes, target = static_sizes(shape_of_type(i)), static_sizes(shape)
     dtype = getattr(i, "dtype", None)
-    if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
+    if not sizes or not target or len(sizes) < 2 or dtype not in ("int32", "int64"):
         return None
     if math.prod(sizes) < costs().scattered_elements:
         return None
@@ -148,16 +153,20 @@ def added_along(i: Type, shape: Shape, axis: int) -> str | None:
         rows = next(k for k in range(min(few, sizes[0]), 0, -1) if sizes[0] % k == 0)
         rows = rows if ratio * rows > few else sizes[0]  # of a prime number all at once
         part = f"[i : i + {rows}]" if rows < sizes[0] else ""
-    terms = [_counted(size, whole, place) for place, size in enumerate((rows, *sizes[1:]))]
-    wide = f"np.int64({math.prod(whole[1:])})" if dtype == "int32" else math.prod(whole[1:])
-    terms[axis] = picked(f"{{i}}{part}", whole, axis, len(whole)) if axis else f"{{i}} * {wide}"
+    terms = [
+        _broadcast_offsets(size, target, place) for place, size in enumerate((rows, *sizes[1:]))
+    ]
+    wide = f"np.int64({math.prod(target[1:])})" if dtype == "int32" else math.prod(target[1:])
+    terms[axis] = (
+        row_offsets(f"{{i}}{part}", target, axis, len(target)) if axis else f"{{i}} * {wide}"
+    )
     line = (
         f"np.add.at({{out}}{part}.reshape(-1), ({' + '.join(terms)}).ravel(), {{v}}{part}.ravel())"
     )
     return f"for i in range(0, {sizes[0]}, {rows}):\n    {line}" if part else line
 
 
-def _counted(size: int, shape: Sequence[int], axis: int) -> str:
+def _broadcast_offsets(size: int, shape: Sequence[int], axis: int) -> str:
     """Returns the offsets of the places below ``size`` on an axis, shaped to broadcast along it."""
     step, upright = math.prod(shape[axis + 1 :]), ", None" * (len(shape) - 1 - axis)
     return f"np.arange({_every(size, step)})" + (f"[:{upright}]" if upright else "")

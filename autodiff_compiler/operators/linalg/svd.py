@@ -51,7 +51,7 @@ def _row(s: Any) -> Any:
     return expand_dims(s, axes=(-2,))
 
 
-def _turns(s: Any) -> Any:
+def _inverse_gaps(s: Any) -> Any:
     """Returns the matrix of 1 / (s[j]² - s[i]²), and 0 where both are equal."""
     gaps = _row(s * s) - _column(s * s)
     same = equal(gaps, 0.0)
@@ -76,14 +76,14 @@ singular_values: OpDef = _part(
 def _left_back(ct: Value, x: Value, out: Value) -> Any:
     s = singular_values(x)
     inner = matmul(swap_last_axes(out), ct)
-    turned = matmul(out, _turns(s) * (inner - swap_last_axes(inner)) * _row(s))
+    turned = matmul(out, _inverse_gaps(s) * (inner - swap_last_axes(inner)) * _row(s))
     outside = (ct - matmul(out, inner)) / _row(s)
     return matmul(turned + outside, right_vectors(x))
 
 
 def _left_forward(dot: Value, x: Value, out: Value) -> Any:
     s, core, right = singular_values(x), _core(x, dot), swap_last_axes(right_vectors(x))
-    turned = _turns(s) * (core * _row(s) + _column(s) * swap_last_axes(core))
+    turned = _inverse_gaps(s) * (core * _row(s) + _column(s) * swap_last_axes(core))
     return matmul(out, turned) + (matmul(dot, right) - matmul(out, core)) / _row(s)
 
 
@@ -101,14 +101,14 @@ left_vectors: OpDef = _part(
 def _right_back(ct: Value, x: Value, out: Value) -> Any:
     s = singular_values(x)
     inner = matmul(out, swap_last_axes(ct))
-    turned = matmul(_column(s) * _turns(s) * (inner - swap_last_axes(inner)), out)
+    turned = matmul(_column(s) * _inverse_gaps(s) * (inner - swap_last_axes(inner)), out)
     outside = (ct - matmul(swap_last_axes(inner), out)) / _column(s)
     return matmul(left_vectors(x), turned + outside)
 
 
 def _right_forward(dot: Value, x: Value, out: Value) -> Any:
     s, core, left = singular_values(x), _core(x, dot), swap_last_axes(left_vectors(x))
-    turned = swap_last_axes(_turns(s) * (_column(s) * core + swap_last_axes(core) * _row(s)))
+    turned = swap_last_axes(_inverse_gaps(s) * (_column(s) * core + swap_last_axes(core) * _row(s)))
     return matmul(turned, out) + (matmul(left, dot) - matmul(core, out)) / _column(s)
 
 

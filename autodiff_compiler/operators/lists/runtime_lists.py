@@ -210,7 +210,7 @@ list_fold: OpDef = OpDef(
 )
 
 
-def _counted(type_: Type) -> Type:
+def _sum_type(type_: Type) -> Type:
     """Returns the type of a sum that begins with the int 0."""
     if isinstance(type_, ArrayType) and type_.dtype == "bool":
         return replace(type_, dtype="int64")
@@ -222,7 +222,7 @@ list_sum: OpDef = OpDef(
     "The sum of items of one shape; of bools their number.",
     operands=("x",),
     numpy="sum({x})",
-    result=lambda types: _counted(item_of(types[0])),
+    result=lambda types: _sum_type(item_of(types[0])),
     adjoint={"x": lambda ct, x: list_spread(ct, x)},
     label="{x}_sum",
     linear_in=("x",),

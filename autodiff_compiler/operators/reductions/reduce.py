@@ -69,7 +69,7 @@ def _result(dtype: Callable[[Any], str | None]) -> Callable[..., Type]:
     return rule
 
 
-def _kept(dtype: str | None) -> str | None:
+def _unchanged(dtype: str | None) -> str | None:
     return dtype
 
 
@@ -272,7 +272,7 @@ var = OpDef(
     "d_x = ct * 2 / (count - ddof) * (x - mean).",
     operands=("x",),
     numpy=_spread_numpy("var"),
-    result=_result(_kept),
+    result=_result(_unchanged),
     promote=float_casts,
     adjoint={
         "x": lambda ct, x, axes, keepdims, ddof: (
@@ -307,7 +307,7 @@ std = OpDef(
     "elements are equal.",
     operands=("x",),
     numpy=_spread_numpy("std"),
-    result=_result(_kept),
+    result=_result(_unchanged),
     promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims, ddof: (
@@ -362,7 +362,7 @@ logsumexp = OpDef(
     "d_x = ct * exp(x) / sum(exp(x)).",
     operands=("x",),
     numpy=_logsumexp_numpy,
-    result=_result(_kept),
+    result=_result(_unchanged),
     promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: (
@@ -406,7 +406,7 @@ norm = OpDef(
     "sqrt(sum(x²)) over axes; the slope at 0 is 0. d_x = ct * x / out.",
     operands=("x",),
     numpy=_norm_numpy,
-    result=_result(_kept),
+    result=_result(_unchanged),
     promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: (

@@ -13,7 +13,7 @@ import numpy as np
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
-from autodiff_compiler.operators.core.declare import moved_on
+from autodiff_compiler.operators.core.declare import behind_new_axis
 from autodiff_compiler.operators.core.families import no_casts
 from autodiff_compiler.operators.core.structure import expand_dims, unbroadcast
 from autodiff_compiler.operators.elementwise.arithmetic import maximum
@@ -58,7 +58,7 @@ def _batch(x: Any, n: Any, axes: Any, mapped: Sequence[bool]) -> Any:
     rank = x.type.ndim
     if n.type.ndim == 1:
         n = expand_dims(n, axes=tuple(range(1, rank)))
-    return unit(x, n, axes=tuple(range(1, rank)) if axes is None else moved_on(axes))
+    return unit(x, n, axes=tuple(range(1, rank)) if axes is None else behind_new_axis(axes))
 
 
 unit: Any = OpDef(

@@ -111,7 +111,7 @@ def in_dtype(x: Any, dtype: Any) -> Tensor:
     return cast(x, dtype=to_numpy_name(dtype))
 
 
-def apart(function: Callable[P, R]) -> Callable[P, R]:
+def unaliased(function: Callable[P, R]) -> Callable[P, R]:
     """Wraps ``function`` so that its result is a copy where it would be its first argument
     itself."""
 

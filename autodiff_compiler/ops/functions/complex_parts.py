@@ -10,17 +10,17 @@ from typing import Any
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators.elementwise import arithmetic, comparisons
 from autodiff_compiler.operators.elementwise import complex_parts as parts
-from autodiff_compiler.ops.core.shape_queries import apart, dtype_of, holds_complex, is_integral
+from autodiff_compiler.ops.core.shape_queries import dtype_of, holds_complex, is_integral, unaliased
 from autodiff_compiler.ops.functions import arrays, creation
 
 
-@apart
+@unaliased
 def conj(input: Any) -> Tensor:
     """Returns the complex conjugate."""
     return parts.conj(input) if holds_complex(input) else input
 
 
-@apart
+@unaliased
 def real(input: Any) -> Tensor:
     """Returns the real part."""
     return parts.real(input) if holds_complex(input) else input

@@ -13,12 +13,12 @@ from autodiff_compiler.operators.linalg import matrix_functions
 from autodiff_compiler.operators.linalg import svd as svd_records
 from autodiff_compiler.operators.windows import rearrange, sliding_windows
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     axis_of,
     dtype_of,
     in_dtype,
     known_rank,
     known_sizes,
+    unaliased,
 )
 from autodiff_compiler.ops.functions import arrays, creation, elementwise, reductions
 
@@ -239,7 +239,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
     return values, svd_records.left_vectors(input), right
 
 
-@apart
+@unaliased
 def matrix_power(input: Any, n: int) -> Tensor:
     """Returns power n of each matrix; for a negative n, of its inverse."""
     if n < 0:

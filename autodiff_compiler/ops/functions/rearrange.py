@@ -16,7 +16,6 @@ from autodiff_compiler.operators.indexing import creation as made
 from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops.core.argument_aliases import also
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     axis_of,
     in_dtype,
     known_rank,
@@ -25,6 +24,7 @@ from autodiff_compiler.ops.core.shape_queries import (
     setting,
     shape_and_operands,
     shape_of,
+    unaliased,
 )
 from autodiff_compiler.ops.functions import arrays, creation, reductions
 
@@ -37,7 +37,7 @@ def _ints(given: Any) -> tuple[int, ...]:
 # ---- repeating and shifting
 
 
-@apart
+@unaliased
 def tile(input: Any, dims: Any) -> Tensor:
     """Returns the input repeated as a whole, ``dims[k]`` times along axis k."""
     counts, rank = _ints(dims), known_rank(input, "tile")
@@ -144,7 +144,7 @@ def mirror(x: Any, widths: Any, mode: str) -> Any:
     return rearrange.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
-@apart
+@unaliased
 def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
     """Returns the widths as a pair (before, after) for each axis, in order; a negative width
     crops."""

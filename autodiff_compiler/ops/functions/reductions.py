@@ -12,12 +12,12 @@ from autodiff_compiler.operators.indexing import concat_and_pad
 from autodiff_compiler.operators.reductions import axis_functions, reduce
 from autodiff_compiler.ops.core.argument_aliases import also
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     axes_of,
     axis_of,
     dtype_of,
     in_dtype,
     rank_of,
+    unaliased,
 )
 
 
@@ -126,7 +126,7 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
     return in_dtype(total, own if dtype is None else dtype)
 
 
-@apart
+@unaliased
 def flip(input: Any, dims: Any) -> Tensor:
     """Reverses the elements along ``dims``; without axes there is nothing to reverse."""
     if isinstance(dims, (tuple, list)) and not dims:

@@ -29,7 +29,6 @@ from autodiff_compiler.mindspore_names.suggestions import left_out, no_such
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.reductions import reduce
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     axes_of,
     dtype_of,
     in_dtype,
@@ -37,6 +36,7 @@ from autodiff_compiler.ops.core.shape_queries import (
     known_rank,
     one_or_many,
     rank_of,
+    unaliased,
 )
 from autodiff_compiler.ops.functions import (
     arrays,
@@ -192,7 +192,7 @@ def broadcast_to(self: Any, *shape: Any) -> Tensor:
 
 def astype(self: Any, dtype: Any, copy: bool = True) -> Tensor:
     """Casts to another dtype; copies unless ``copy`` is False."""
-    return apart(in_dtype)(self, dtype) if copy else in_dtype(self, dtype)
+    return unaliased(in_dtype)(self, dtype) if copy else in_dtype(self, dtype)
 
 
 def type_as(self: Any, other: Any) -> Tensor:

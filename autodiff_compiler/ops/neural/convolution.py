@@ -265,7 +265,7 @@ def conv3d(
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 3)
 
 
-def spread(
+def convolution_adjoint(
     x: Any,
     weight: Any,
     sizes: Sequence[int],
@@ -345,7 +345,9 @@ def conv_transpose(
     size = dims(weight)[2:]
     have = dims(input)[2:]
     sizes, start = transposed_sizes(pad_mode, padding, output_padding, have, size, stride, dilation)
-    return _with_bias(spread(input, weight, sizes, start, stride, dilation, groups), bias, space)
+    return _with_bias(
+        convolution_adjoint(input, weight, sizes, start, stride, dilation, groups), bias, space
+    )
 
 
 # ---- patches

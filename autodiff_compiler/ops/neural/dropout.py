@@ -14,19 +14,19 @@ from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.elementwise import arithmetic
 from autodiff_compiler.operators.random import draws
 from autodiff_compiler.ops.core.shape_queries import (
-    apart,
     axis_of,
     dtype_of,
     in_dtype,
     known_rank,
     known_sizes,
     shape_and_operands,
+    unaliased,
 )
 from autodiff_compiler.ops.functions import arrays, masks, reductions
 from autodiff_compiler.ops.functions.random import drawn, drawn_like, generator_of
 
 
-def _kept(x: Any, p: Any, seed: Any, lead: int | None = None) -> Any:
+def _mask_of_kept(x: Any, p: Any, seed: Any, lead: int | None = None) -> Any:
     """Returns the mask of kept elements: one bool for each, or for each entry of the first ``lead``
     axes."""
     shape = arrays.shape(x)
@@ -49,7 +49,7 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
     dtype = dtype_of(x)
     if dtype is not None and "float" not in dtype:
         raise TypeError(f"dropout takes floats, but got a Tensor of {dtype}")
-    kept = _kept(x, p, seed, lead)
+    kept = _mask_of_kept(x, p, seed, lead)
     return x * kept / round(1.0 - p, 12), kept
 
 
@@ -60,7 +60,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None)
     return structure.copy(input) if _probability(p) == 0.0 else _dropped(input, p, seed)[0]
 
 
-@apart
+@unaliased
 def _of_channels(x: Any, p: float, training: bool, ranks: tuple[int, ...], what: str) -> Any:
     rank = known_rank(x, what)
     if rank not in ranks:

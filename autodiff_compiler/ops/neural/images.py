@@ -20,7 +20,7 @@ from autodiff_compiler.operators.elementwise import arithmetic
 from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops.core.primitive_base import Primitive
-from autodiff_compiler.ops.core.shape_queries import apart, dtype_of, known_rank, shape_of
+from autodiff_compiler.ops.core.shape_queries import dtype_of, known_rank, shape_of, unaliased
 from autodiff_compiler.ops.functions import arrays, creation
 from autodiff_compiler.ops.neural import pooling
 
@@ -91,7 +91,7 @@ def _each(given: Any, space: int, what: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-@apart
+@unaliased
 def _resized(
     x: Any, size: Sequence[int], mode: str, align_corners: bool, steps: Sequence[float] | None
 ) -> Any:
@@ -119,10 +119,12 @@ def _nearest(x: Any, axis: int, dim: int, count: int, step: float, offset: float
     if count % dim == 0 and step == dim / count:
         return x if count == dim else rearrange.repeat(x, counts=count // dim, axis=axis)
     places = creation.arange(count, dtype="float32")
-    return _taken(x, axis, arithmetic.minimum(arithmetic.floor((places + offset) * step), dim - 1))
+    return _items_at(
+        x, axis, arithmetic.minimum(arithmetic.floor((places + offset) * step), dim - 1)
+    )
 
 
-def _taken(x: Any, axis: int, places: Any) -> Any:
+def _items_at(x: Any, axis: int, places: Any) -> Any:
     at = structure.cast(places, dtype="int64")
     return indexing.index(x, at, index=(*(("slice", None, None, None),) * axis, ("op", 0)))
 
@@ -268,7 +270,7 @@ class ResizeNearestNeighbor(Primitive):
             return _resized(x, self.size, "nearest", False, None)
         for axis, (dim, count) in enumerate(zip(_space(x), self.size), start=2):
             places = _places(count, dim, 1.0, True)
-            x = _taken(x, axis, arithmetic.floor(places + 0.5))
+            x = _items_at(x, axis, arithmetic.floor(places + 0.5))
         return x
 
 

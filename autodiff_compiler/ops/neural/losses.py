@@ -94,11 +94,11 @@ def nll_terms(
 ) -> tuple[Any, Any]:
     """Returns the terms of nll_loss, and the weight of each."""
     axis = _class_axis(inputs, "nll_loss")
-    kept = elementwise.not_equal(target, ignore_index)
-    target = elementwise.where(kept, target, 0)
-    picked = arrays.gather_elements(inputs, axis, arrays.expand_dims(target, axis))
-    loss = elementwise.where(kept, -arrays.squeeze(picked, axis), 0.0)
-    share = in_dtype(kept, dtype_of(inputs))
+    counted = elementwise.not_equal(target, ignore_index)
+    target = elementwise.where(counted, target, 0)
+    chosen = arrays.gather_elements(inputs, axis, arrays.expand_dims(target, axis))
+    loss = elementwise.where(counted, -arrays.squeeze(chosen, axis), 0.0)
+    share = in_dtype(counted, dtype_of(inputs))
     if weight is not None:
         of_target = arrays.gather(weight, target, 0)
         loss, share = loss * of_target, share * of_target
@@ -106,7 +106,7 @@ def nll_terms(
         spread = inputs
         if weight is not None:
             spread = inputs * _along_classes(weight, known_rank(inputs, "nll_loss"))
-        even = elementwise.where(kept, -reductions.mean(spread, axis), 0.0)
+        even = elementwise.where(counted, -reductions.mean(spread, axis), 0.0)
         loss = (1.0 - label_smoothing) * loss + label_smoothing * even
     return loss, share
 
@@ -204,16 +204,16 @@ def cosine_embedding_loss(
     margin."""
     axis = _class_axis(input1, "cosine_embedding_loss")
     cosine = scans_and_norms.cosine_similarity(input1, input2, dim=axis)
-    apart = records.relu(cosine - margin)
-    return reduced(elementwise.where(target > 0, 1.0 - cosine, apart), reduction)
+    excess = records.relu(cosine - margin)
+    return reduced(elementwise.where(target > 0, 1.0 - cosine, excess), reduction)
 
 
 def hinge_embedding_loss(
     inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """Returns inputs where the target is 1, else max(0, margin - inputs)."""
-    apart = records.relu(margin - inputs)
-    return reduced(elementwise.where(targets > 0, inputs, apart), reduction)
+    excess = records.relu(margin - inputs)
+    return reduced(elementwise.where(targets > 0, inputs, excess), reduction)
 
 
 def margin_ranking_loss(

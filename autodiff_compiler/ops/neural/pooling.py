@@ -20,7 +20,7 @@ from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.operators.reductions import axis_functions, reduce
 from autodiff_compiler.operators.windows import pooling, sliding_windows
 from autodiff_compiler.operators.windows.sliding_windows import span
-from autodiff_compiler.ops.core.shape_queries import apart, dtype_of, in_dtype, known_rank
+from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype, known_rank, unaliased
 from autodiff_compiler.ops.functions import arrays, creation
 from autodiff_compiler.ops.neural.convolution import Widths, dims, each, padded, widths_of
 
@@ -61,7 +61,9 @@ def pool_widths(
     return tuple(more), tuple(more) != tuple(widths)
 
 
-def _laid_out(x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
+def _windows_first(
+    x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Any:
     """Returns the windows of x with their elements along the first axis."""
     view = sliding_windows.windows(
         x, size=tuple(size), stride=tuple(stride), dilation=tuple(dilation)
@@ -91,7 +93,7 @@ def _along_axes(
     return x
 
 
-@apart
+@unaliased
 def max_pool(
     x: Any,
     size: Any,
@@ -114,7 +116,7 @@ def max_pool(
     best = _along_axes(pooling.window_max, x, size, stride, dilation)
     if not return_indices:
         return best
-    rows = _laid_out(x, size, stride, dilation)
+    rows = _windows_first(x, size, stride, dilation)
     place = reduce.argmax(rows, axis=0, keepdims=False)
     return best, _flat_places(place, sizes, size, stride, dilation, widths)
 

@@ -12,7 +12,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops.core.primitive_base import Primitive, primitive
-from autodiff_compiler.ops.core.shape_queries import apart, known_rank
+from autodiff_compiler.ops.core.shape_queries import known_rank, unaliased
 from autodiff_compiler.ops.functions import (
     arrays,
     creation,
@@ -70,7 +70,10 @@ SearchSorted = primitive("SearchSorted", sorting.search_sorted, dtype=int64, rig
 Fill, FillV2 = primitive("Fill", creation.fill), primitive("FillV2", creation.filled)
 Range = primitive("Range", creation.range, maxlen=1000000)
 LinSpace = primitive("LinSpace", creation.linspace)
-Identity, DType = primitive("Identity", apart(arrays.identity)), primitive("DType", arrays.dtype)
+Identity, DType = (
+    primitive("Identity", unaliased(arrays.identity)),
+    primitive("DType", arrays.dtype),
+)
 
 
 class _InPlace(Primitive):

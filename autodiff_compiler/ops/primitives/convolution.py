@@ -12,10 +12,10 @@ from autodiff_compiler.ops.functions import arrays
 from autodiff_compiler.ops.neural import convolution
 from autodiff_compiler.ops.neural.convolution import (
     check_format,
+    convolution_adjoint,
     dims,
     each,
     sides,
-    spread,
     widths_of,
 )
 
@@ -82,7 +82,9 @@ class Conv2DTranspose(Primitive):
         padding = sides(self.pad, 2) if self.pad_mode == "pad" else ()
         flat = [width for pair in padding for width in pair] or 0
         widths = widths_of(self.pad_mode, flat, sizes, size, stride, gap)
-        return spread(dout, weight, sizes, [low for low, _ in widths], stride, gap, self.group)
+        return convolution_adjoint(
+            dout, weight, sizes, [low for low, _ in widths], stride, gap, self.group
+        )
 
 
 class Conv3DTranspose(Primitive):

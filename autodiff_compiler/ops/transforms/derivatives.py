@@ -76,8 +76,8 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
     tangents than inputs, CallError for one of another shape.
     """
     primals, dots = _row(inputs), _row(v)
-    if apart := _apart(fn, primals):
-        flat, leaves = apart
+    if flat_call := _flattened(fn, primals):
+        flat, leaves = flat_call
         moved = _moved(flat, leaves)
         function = TangentFunction(flat, len(leaves), moved, has_aux=has_aux)
         along = _directions(primals, dots)
@@ -95,7 +95,7 @@ def linearize(fn: Callable[..., R], inputs: Any) -> tuple[R, Callable[[Any], R]]
 
     The linear function takes what ``jvp`` takes as ``v``.
     """
-    primals = _kept(_row(inputs))
+    primals = _snapshot(_row(inputs))
     _check_tensors(primals)
 
     def linear(v: Any) -> Any:
@@ -125,8 +125,8 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
     The outputs' sensitivities are given one by one, or as one tuple. With ``has_aux`` only the
     first output has one, and the others come last: ``(out, pull, aux)``.
     """
-    if apart := _apart(fn, inputs):
-        return _vjp_apart(*apart, inputs, weights, has_aux)
+    if flat_call := _flattened(fn, inputs):
+        return _vjp_of_leaves(*flat_call, inputs, weights, has_aux)
     _check_tensors(inputs)
     gradient = GradientFunction(
         fn,
@@ -167,8 +167,8 @@ def hvp(fn: Callable[..., Any], inputs: Structure, v: Structure) -> Structure:
     several = _is_row(inputs)
     found: Any
     made: Any
-    if apart := _apart(fn, primals):
-        flat, leaves = apart
+    if flat_call := _flattened(fn, primals):
+        flat, leaves = flat_call
         _check_tensors(leaves)
         function = HessianProduct(flat, len(leaves), True)
         found = function(*leaves, *_directions(primals, dots))
@@ -424,7 +424,7 @@ def _row(things: Any) -> tuple:
     return tuple(things) if _is_row(things) else (things,)
 
 
-def _apart(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
+def _flattened(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
     """Returns the function of leaves, and the leaves, if containers are among the arguments."""
     return flattened(fn, primals, wanted=range(len(primals)))
 
@@ -442,7 +442,7 @@ def _directions(primals: Sequence, dots: Sequence) -> list[Any]:
     return [leaf for like, dot in zip(primals, dots) for leaf in directions_like(like, dot)]
 
 
-def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: bool) -> tuple:
+def _vjp_of_leaves(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: bool) -> tuple:
     """Computes ``vjp`` for arguments that were flattened."""
     moved, by_list = _moved(flat, leaves), weights is not None
     gradient = GradientFunction(
@@ -480,7 +480,7 @@ def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
     return function(*primals, *dots)
 
 
-def _kept(primals: Sequence) -> tuple:
+def _snapshot(primals: Sequence) -> tuple:
     """Returns a snapshot of the inputs: later writes do not change it."""
     return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
 

@@ -107,7 +107,7 @@ class GradientFunction(Transformed[P, R]):
         check_callable(self.fn)
         return engine().run_gradient(self, args, kwargs)
 
-    def kept(self) -> Sequence[Any]:
+    def held_objects(self) -> Sequence[Any]:
         return self.weight_list() or ()
 
     def question(self) -> str:

@@ -77,10 +77,10 @@ class Jacobian(Transformed[P, R]):
         while isinstance(layers[-1].fn, Jacobian):
             layers.append(layers[-1].fn)
         wanted = {place for layer in layers for place in layer.asked(0)}
-        apart = flattened(layers[-1].fn, args, kwargs, wanted)
-        if apart is None:
+        flat_call = flattened(layers[-1].fn, args, kwargs, wanted)
+        if flat_call is None:
             return None
-        flat, leaves = apart
+        flat, leaves = flat_call
         function: Any = flat
         groups = []
         for layer in reversed(layers):

@@ -59,7 +59,7 @@ class Flat(Transformed):
         """Returns the settings that decide the code, besides ``fn`` and the arguments."""
         return self.skeletons, self.keywords, self.double
 
-    def kept(self) -> Sequence[Any]:
+    def held_objects(self) -> Sequence[Any]:
         return self.known
 
     def names(self, inner: Sequence[str]) -> list[str]:
@@ -120,8 +120,8 @@ def flattened(
     """Returns ``fn`` as a function of leaves, and the leaves of a call; None where no argument has
     to be taken apart: a container that Python does not bring itself, and a ``wanted`` one."""
     slots = (*args, *kwargs.values()) if kwargs else tuple(args)
-    apart = [_needs(slot) or n in wanted and _is_any(slot) for n, slot in enumerate(slots)]
-    return _by_leaves(fn, slots, tuple(kwargs), apart) if any(apart) else None
+    are_flattened = [_needs(slot) or n in wanted and _is_any(slot) for n, slot in enumerate(slots)]
+    return _by_leaves(fn, slots, tuple(kwargs), are_flattened) if any(are_flattened) else None
 
 
 def by_leaves(
@@ -133,11 +133,11 @@ def by_leaves(
 
 
 def _by_leaves(
-    fn: Any, slots: Sequence[Any], keywords: tuple[str, ...], apart: Sequence[bool]
+    fn: Any, slots: Sequence[Any], keywords: tuple[str, ...], are_flattened: Sequence[bool]
 ) -> tuple[Flat, tuple[Any, ...]]:
     leaves: list[Any] = []
     skeletons = []
-    for slot, taken in zip(slots, apart):
+    for slot, taken in zip(slots, are_flattened):
         if not taken:
             leaves.append(slot)
         skeletons.append(skeleton_of(slot, leaves) if taken else LEAF)

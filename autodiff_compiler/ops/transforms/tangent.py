@@ -64,7 +64,7 @@ class TangentFunction(Transformed[..., Any]):
     def names(self, inner: Sequence[str]) -> list[str]:
         return [*inner[: self.inputs], *(f"dot_{inner[place]}" for place in self.positions)]
 
-    def kept(self) -> Sequence[Any]:
+    def held_objects(self) -> Sequence[Any]:
         return self.weights or ()
 
     def request(self) -> Request:

@@ -112,7 +112,7 @@ class Transformed(Generic[P, R]):
         for old in [*self.of_leaves][: -costs().container_kinds]:
             self.of_leaves.pop(old, None)
 
-    def kept(self) -> Sequence[Any]:
+    def held_objects(self) -> Sequence[Any]:
         """Returns the objects, besides ``fn``, whose ids stand in ``key``."""
         return ()
 
@@ -150,18 +150,17 @@ class Transformed(Generic[P, R]):
         """Returns the request in words, for ``repr``."""
         return ""
 
-    def told(self) -> str:
+    def description(self) -> str:
         """Returns a description in words."""
         name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
-        inner = self.fn.told() if isinstance(self.fn, Transformed) else name
+        inner = self.fn.description() if isinstance(self.fn, Transformed) else name
         return f"{self.phrase} {inner}{self.question()}"
 
     def __repr__(self) -> str:
         ran = self.last_run is not None or self.fast_unit is not None
         found = engine().compiled_titles(self) if ran else []
-        return (
-            f"<{self.told()}, {'compiled: ' + '; '.join(found) if found else 'not compiled yet'}>"
-        )
+        state = f"compiled: {'; '.join(found)}" if found else "not compiled yet"
+        return f"<{self.description()}, {state}>"
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name not in FOUND}

@@ -41,9 +41,9 @@ class BatchedFunction(Transformed[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fast_call is None and caller() is None:
-            apart = flattened(self.fn, args, kwargs)
-            if apart is not None:
-                return self._of_leaves(*apart, args)
+            flat_call = flattened(self.fn, args, kwargs)
+            if flat_call is not None:
+                return self._of_leaves(*flat_call, args)
         return super().__call__(*args, **kwargs)
 
     def _of_leaves(self, flat: Flat, leaves: Sequence[Any], args: Sequence[Any]) -> Any:

@@ -34,7 +34,7 @@ from autodiff_compiler.analysis.index_boxes import are_disjoint, padded_index, w
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.operators.core.declare import shape_of_type
-from autodiff_compiler.operators.core.index_patterns import adds_up
+from autodiff_compiler.operators.core.index_patterns import may_repeat_positions
 from autodiff_compiler.operators.indexing.indexing import add_at, scatter, set_item, sub_at
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 
@@ -76,7 +76,7 @@ def _subtracted(match: Match) -> Any:
     array, part, *rest = match.operands
     positive, index = match.without_sign(part), match.op.attrs["index"]
     if positive is not ... and match.uses.get(part) == 1:
-        if adds_up(index, [type_of(operand) for operand in rest]):
+        if may_repeat_positions(index, [type_of(operand) for operand in rest]):
             return None
         return sub_at(array, positive, *rest, index=index)
     zeros, box = match.made_by(array, "scatter"), written_box(match.op)

@@ -20,7 +20,7 @@ from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.types import ArrayType, Dim, ListType, batch_type, join
-from autodiff_compiler.operators.core.declare import moved_on, shape_of_type
+from autodiff_compiler.operators.core.declare import behind_new_axis, shape_of_type
 from autodiff_compiler.operators.core.structure import expand_dims
 
 Substitute = Callable[[AnyOperand], AnyOperand]
@@ -87,7 +87,7 @@ def _axes(op: Op, substitute: Substitute, as_batch: Substitute) -> AnyOperand:
             if axes is None and name == "axis":
                 return None
             every = axes is None or axes == ()
-            attrs[name] = tuple(range(1, rank + 1)) if every else moved_on(axes)
+            attrs[name] = tuple(range(1, rank + 1)) if every else behind_new_axis(axes)
     operands = [as_batch(x) if isinstance(type_of(x), ArrayType) else x for x in op.operands]
     return op.opdef(*operands, **attrs)
 

@@ -11,7 +11,7 @@ import pytest
 from autodiff_compiler import GradOperation, Tensor, gradient_source, ops, value_and_grad
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ops import operations as P
-from autodiff_compiler.ops.neural.convolution import conv_transpose, spread
+from autodiff_compiler.ops.neural.convolution import conv_transpose, convolution_adjoint
 from autodiff_compiler.testing import check_grads
 
 RANDOM = np.random.default_rng(5)
@@ -55,7 +55,7 @@ def test_values_and_the_transposed_map(
     np.testing.assert_allclose(out.asnumpy(), expected, rtol=1e-4, atol=1e-5)
     y = numbers(*expected.shape)
     many = ((pad,) * space, (stride,) * space, (gap,) * space)
-    back = spread(Tensor(y), Tensor(w), SIZES[:space], *many, groups).asnumpy()
+    back = convolution_adjoint(Tensor(y), Tensor(w), SIZES[:space], *many, groups).asnumpy()
     assert back.dtype == np.float32
     assert np.vdot(back, x) == pytest.approx(np.vdot(y, expected), rel=1e-4)
 

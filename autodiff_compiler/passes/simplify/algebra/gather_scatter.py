@@ -36,8 +36,8 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators.core.index_patterns import (
     Index,
-    adds_up,
     is_op,
+    may_repeat_positions,
     operands_of,
     shifted,
 )
@@ -81,7 +81,7 @@ def _added_to_zeros(match: Match) -> Any:
         or not type_.is_static
     ):
         return None
-    if not adds_up(index, [type_of(operand) for operand in rest]):
+    if not may_repeat_positions(index, [type_of(operand) for operand in rest]):
         return None
     return OPERATORS["scatter"](v, *rest, index=index, shape=type_.shape)
 
