@@ -130,8 +130,8 @@ class _NamedBody(NamedTuple):
 def _named_body(function: Function, reserved: set[str]) -> _NamedBody:
     """Builds the statements of ``function`` and names its values.
 
-    If a value could not share the variable that it is copied to, it is computed inside that copy,
-    and the variables are coalesced again.
+    Some values cannot share the variable that they are copied to. They are computed inside that
+    copy, and the variables are coalesced again.
     """
     builder = StatementBuilder(function)
     block = builder.build()
@@ -185,7 +185,7 @@ def is_workspace(function: Function, param: Value) -> bool:
 
 
 def parameters_with_default(function: Function, constants: Mapping[Value, str]) -> set[Value]:
-    """Returns the parameters with a known value that only such parameters follow."""
+    """Returns the parameters with a known value, as far as no other parameter follows."""
     found: set[Value] = set()
     for param in reversed(function.params):
         if param in constants:

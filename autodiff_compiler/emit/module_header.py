@@ -70,7 +70,7 @@ def _layout(order: str | tuple[int, ...]) -> str:
 
 
 def _names(program: Program, root: int, printed: Names) -> list[str]:
-    """Returns the printed names of a root's parameters, without those for lent buffers."""
+    """Returns the printed names of a root's parameters, without those for work buffers."""
     names = printed[program.functions[root].name]
     return [names[param] for param in program.parameters[root]]
 

@@ -1,7 +1,7 @@
 """The cache of compiled functions: finds the code for a call, or compiles it.
 
-The first key is the identity of the source function: of a Cell the object itself, of a plain
-function or lambda its code, of a transformed function its question and the function inside. A
+The first key is the identity of the source function. A Cell is identified by the object, a plain
+function or lambda by its code, a transformed function by its question and the function inside. A
 lambda that a loop creates again is therefore not compiled again; guards compare the function
 object. The second key is that of the call. It leads to a few compiled functions, and their guards
 choose among them.
@@ -45,9 +45,9 @@ RETRIES = 2
 def call_key(
     asked: Hashable, template: Request, slots: tuple[Any, ...], keywords: tuple[str, ...]
 ) -> Key:
-    """Returns what decides the code of a call besides the function.
+    """Returns the key of a call: everything besides the function that decides the code.
 
-    template   the request but for what the arguments decide: that follows from their signatures.
+    template   the request, without the fields that follow from the signatures of the arguments.
     """
     return (asked, template.key), signatures(slots), keywords
 
@@ -91,7 +91,7 @@ class CallSite:
     asked     the key of the derivative, or None if ``fn`` is run.
     slots     the positional arguments, then the keyword arguments in the order of the call.
     keywords  the names of the keyword arguments.
-    key       what decides the code besides ``fn``.
+    key       everything besides ``fn`` that decides the code.
     entries   the compiled functions of ``fn``, once the cache has looked them up.
 
     Each kind of call is a subclass in ``dispatch.py``.

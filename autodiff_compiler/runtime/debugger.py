@@ -1,9 +1,9 @@
 """Generated source in Python's own tools: breakpoints and uncaught tracebacks.
 
-If source is loaded under a debugger, a breakpoint in a user's line is also set in the generated
-lines made from it. Python before 3.13 prints an uncaught traceback without asking ``linecache``,
-so generated frames would have no lines. Therefore, once an exception has passed through generated
-source, such tracebacks are printed by the module ``traceback``, in the same form.
+A breakpoint in a user's line is also set in the generated lines made from it, if the source is
+loaded under a debugger. Python before 3.13 prints an uncaught traceback without asking
+``linecache``, so generated frames would have no lines. Once an exception has passed through
+generated source, the module ``traceback`` prints these tracebacks, in the same form.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> Ge
 
 @functools.cache
 def versions() -> tuple[Any, ...]:
-    """Returns what decides the source besides the program: Python, NumPy, and the files of this
+    """Returns the inputs of the compiler besides the program: Python, NumPy, and the files of this
     package, which may be under development."""
     package = Path(__file__).parent.parent
     files = sorted(package.rglob("*.py"))

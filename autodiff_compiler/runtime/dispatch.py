@@ -351,8 +351,10 @@ def _differentiated_arguments(
 def _run_pair(
     gradient: Gradient, unit: CompiledFunction, slots: Sequence[Any], sens: Any
 ) -> tuple[Any, list[Any], list[Any]]:
-    """Returns the value and the gradients of inputs and weights. A gradient in a value that the
-    output does not depend on is what ``gradient.unconnected`` says."""
+    """Returns the value and the gradients of inputs and weights.
+
+    If the output does not depend on a value, ``gradient.unconnected`` decides about its gradient.
+    """
     if gradient.unconnected == "error" and unit.unconnected:
         raise _unconnected(unit)
     value, inputs, weights = unit.run_pair(gradient.fn, slots, sens)

@@ -1,7 +1,7 @@
 """The static numbers of a call, whose values the compiler knows: as few as possible.
 
-A number is an input of the generated function if possible. If the compiler needs its value (a
-length, the structure of a list), or rejects the program without it, the value becomes a constant.
+A number is an input of the generated function if possible. It becomes a constant if the compiler
+needs its value (a length, the structure of a list), or rejects the program without it.
 """
 
 from __future__ import annotations

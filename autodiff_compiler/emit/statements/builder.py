@@ -1,9 +1,11 @@
 """Builds statements from operations. A value that is used once becomes part of its user's
 expression.
 
-The expression of such a value is pending until its user comes. It becomes a statement of its own
-if another line of the user's source begins, if an effect or a block comes between, or if the
-user's line would get too long or too deep.
+The expression is pending until its user comes. It becomes a statement of its own
+
+- if another line of the user's source begins,
+- if an effect or a block comes between,
+- or if the user's line would get too long or too deep.
 """
 
 from __future__ import annotations

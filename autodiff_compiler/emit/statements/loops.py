@@ -1,8 +1,13 @@
 """Builds the statements of loops: carries are variables, stacks are lists, reads are list items.
 
-The order is: initialise the carries, create the lists. Then, in each iteration: read the items,
-append the carries that are collected on entry, run the body, append what it made, update all
-carries at the same time, leave the loop if its exit test holds.
+Before the loop, carries are initialised and lists are created. The order in each iteration is:
+
+- read the items,
+- append the carries that are collected on entry,
+- run the body,
+- append the results that are collected,
+- update all carries at the same time,
+- leave the loop if its exit test holds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Merges tapes that have one item more than the loop has iterations: several lists of the IR become
 one printed list.
 
-The values on entry and on exit of an iteration are kept in one list: if a loop stacks its results
-``h``, ``[x] + h_tape`` is that list, and a later loop reads its ``[:-1]`` and its ``[1:]``. The
+The values on entry and on exit of an iteration are kept in one list. If a loop stacks its results
+``h``, that list is ``[x] + h_tape``. A later loop reads its ``[:-1]`` and its ``[1:]``. The
 printed list starts as ``[x]``, is appended to, and is read at ``[i]`` and ``[i + 1]``. This
 changes the notation only. A list with other uses is printed as it is. If the tape is an array, its
 rows are read likewise.

@@ -1,9 +1,9 @@
 """Statements of the generated source before names are chosen.
 
 In expressions, ``ast.Name.id`` is the ``Value`` itself; ``rename_values`` puts text there at the
-end. A loop's carry is one value here. It is written before the loop and at the end of its body, so
-this is the first form in which a variable may be written twice. ``Statement.flow`` says when a
-statement reads and writes, for the liveness analysis.
+end. A loop's carry is one value here. It is written before the loop and at the end of its body: in
+this form a variable may be written twice. ``Statement.flow`` says when a statement reads and
+writes, for the liveness analysis.
 """
 
 from __future__ import annotations

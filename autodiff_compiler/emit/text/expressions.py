@@ -71,8 +71,8 @@ def level(tree: ast.expr) -> Level:
 class Printer(astunparse.Unparser):
     """Writes a tree. Only ``operand`` decides on parentheses.
 
-    The parent class writes nodes that need no such decision (lambda arguments, list displays,
-    ``del`` …).
+    The parent class writes the nodes without parentheses (lambda arguments, list displays, ``del``
+    …).
     """
 
     def dispatch(self, tree: Any) -> None:
@@ -321,8 +321,7 @@ def plain_constant(tree: ast.expr) -> ast.expr:
 def is_plain(tree: ast.expr) -> bool:
     """True if ``tree`` is a name, a number, an attribute of a name, or the negative of one.
 
-    Such operands of ``**`` and bounds of a slice have no blanks around the operator, as formatters
-    print them.
+    An operator ``**`` or a slice between plain operands has no blanks, as formatters print it.
     """
     if isinstance(tree, ast.UnaryOp):
         return not isinstance(tree.op, ast.Not) and is_plain(tree.operand)

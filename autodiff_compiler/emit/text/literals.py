@@ -1,7 +1,7 @@
 """Python values as expression trees, and strings as text.
 
-A tree holds only what source can hold: a negative number is a minus sign and a number, infinity is
-``np.inf``. A printed tree therefore reads back as itself.
+A tree holds only nodes that source can express: a negative number is a minus sign and a number,
+infinity is ``np.inf``. A printed tree therefore reads back as itself.
 """
 
 from __future__ import annotations
