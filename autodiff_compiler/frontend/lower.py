@@ -1,7 +1,4 @@
-"""A function and the types of its arguments to typed IR: the last file that has heard of an AST.
-
-``lower`` is the entry.
-"""
+"""Lowers a function to typed IR for the types of its arguments. No later stage sees an AST."""
 
 from __future__ import annotations
 
@@ -48,11 +45,12 @@ from autodiff_compiler.span import Span
 
 @dataclass(frozen=True)
 class TypedProgram:
-    """A root function with what it was made under.
+    """A root function, and the facts that it was lowered under.
 
-    places   slot -> position of its parameter; weights  the positions of the wanted weights.
-    silenced the kinds of NumPy's warnings that are.
-    orders   position of a parameter -> the layout that is assumed of it.
+    places         slot -> position of its parameter.
+    weights        the wanted weights; ``weight_places`` are the positions of their parameters.
+    silenced       the kinds of NumPy's warnings that the source function silences.
+    orders         position of a parameter -> the layout that is assumed of it.
     """
 
     function: Function
@@ -73,60 +71,60 @@ def lower(
     slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> TypedProgram:
-    """The typed IR of ``fn`` for arguments of the given types.
+    """Lowers ``fn`` for arguments of the given types.
 
-    Raises a CompileError that tells every problem, or ``interface.NeedValues`` where a number must
-    be known that ``slots`` gives as a type.
+    Begins again until all that the source function writes outside is known from the beginning.
+    Raises a CompileError with every problem, or ``interface.NeedValues`` if a number must be known
+    that ``slots`` gives as a type.
     """
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
+    layouts: dict[int, Any] = {}
     refusal: CompileError | None = None
-    failed = doubtful = False
-    orders: dict[int, Any] = {}
+    failed = unknown_views = False
     while True:
-        world = Compilation(
+        compilation = Compilation(
             numpy=request.numpy,
             differentiates=request.differentiates or request.tangent,
             written=written,
             unrolled_loops=unrolled,
-            orders=orders,
+            orders=layouts,
         )
         try:
-            made = _lower_once(world, fn, request, slots, keywords)
-            if not world.discovered:
+            made = _lower_once(compilation, fn, request, slots, keywords)
+            if not compilation.discovered:
                 return made
         except CompileError as error:
-            if not world.discovered:
+            if not compilation.discovered:
                 refusal = refusal or error
-                doubtful |= world.aliases.has_unknown_views
-                if world.growing_loops <= unrolled:
-                    known = (
-                        _known_layouts(slots) if request.numpy and doubtful and not orders else {}
-                    )
+                unknown_views |= compilation.aliases.has_unknown_views
+                if compilation.growing_loops <= unrolled:
+                    # Unrolling was no remedy. Known layouts tell views from copies.
+                    may_help = request.numpy and unknown_views and not layouts
+                    known = _known_layouts(slots) if may_help else {}
                     if not known:
                         raise refusal from None
-                    orders, unrolled, failed = known, frozenset(), False
+                    layouts, unrolled, failed = known, frozenset(), False
                     continue
-            # Written out, the items and sizes of what grows are known. A first failure may come of
-            # a write that was not known of.
-            if failed or not world.discovered:
-                unrolled |= world.growing_loops
+            # In an unrolled loop the items and sizes of a growing list are known. A first failure
+            # may be due to a write that was not yet known, so it unrolls nothing.
+            if failed or not compilation.discovered:
+                unrolled |= compilation.growing_loops
             failed = True
         except Exception:
-            # What goes wrong after a write that was not known of is not to be told.
-            if not world.discovered:
+            # A failure after a write that was not yet known may be due to that write.
+            if not compilation.discovered:
                 raise
-        written = {**written, **world.discovered}
+        written = {**written, **compilation.discovered}
 
 
 def _is_array_without_axes(slot: Slot) -> bool:
-    """Decide whether an array without axes stands in a slot, and no number."""
+    """True if the argument is an array without axes, and no number."""
     return isinstance(slot, ArraySlot) and slot.type.ndim == 0
 
 
 def _known_layouts(slots: Sequence[Slot]) -> dict[int, Any]:
-    """Return the layouts of arguments, by slot. What is given as a type is taken to be in C
-    order."""
+    """Returns the layouts of arguments, by slot. An argument given as a type is in C order."""
     found = {}
     for n, slot in enumerate(slots):
         if isinstance(slot, ArraySlot):
@@ -136,89 +134,125 @@ def _known_layouts(slots: Sequence[Slot]) -> dict[int, Any]:
     return found
 
 
-def _lower_once(  # noqa: C901
-    world: Compilation,
+def _lower_once(
+    compilation: Compilation,
     fn: Callable[..., Any],
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> TypedProgram:
-    world.register_path(fn, "fn")
+    """Lowers ``fn`` under what is known so far of its writes, loops and layouts."""
+    _register_paths(compilation, fn, slots)
+    root = Lowering(compilation, HANDLERS)
+    with root.builder:
+        arguments = _argument_values(root, slots)
+        made = _outline_root(root, fn, request, slots, arguments, keywords)
+        compilation.guard_written()
+        raise_all(compilation.problems)
+        assert made is not None
+        if made.returned is MISSING:
+            raise _refuse_result(made)
+    hoisted = _hoisted_inputs(root, made)
+    _guard_slots(compilation, slots)
+    _guard_distinct_memory(compilation, made.function, hoisted)
+    compilation.guard_replaceable()
+    compilation.guard_array_types([item.source for item in hoisted])
+    return TypedProgram(
+        function=made.function,
+        places=made.places,
+        hoisted=tuple(hoisted),
+        weights=tuple(hoisted[place - len(made.places)].source for place in made.weights),
+        weight_places=tuple(made.weights),
+        structure=made.tree,
+        assumptions=tuple(compilation.assumptions.values()),
+        writes=made.writes,
+        silenced=tuple(sorted(compilation.silenced)),
+        orders={made.places[n]: order for n, order in compilation.orders.items()},
+    )
+
+
+def _register_paths(
+    compilation: Compilation, fn: Callable[..., Any], slots: Sequence[Slot]
+) -> None:
+    """Registers the paths of the function, its static arguments and their hooks."""
+    compilation.register_path(fn, "fn")
     for n, slot in enumerate(slots):
         if isinstance(slot, StaticSlot):
-            world.register_path(slot.value, f"slots[{n}]")
-        for number, hook in enumerate(slot.hooks if isinstance(slot, HookedSlot) else ()):
-            world.register_path(hook.function, f"slots[{n}]._hooks[{number}].function")
-    world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, HookedSlot)}
-    root = Lowering(world, HANDLERS)
+            compilation.register_path(slot.value, f"slots[{n}]")
+        if isinstance(slot, HookedSlot):
+            compilation.hooks[n] = slot.hooks
+            for number, hook in enumerate(slot.hooks):
+                compilation.register_path(hook.function, f"slots[{n}]._hooks[{number}].function")
+
+
+def _argument_values(root: Lowering, slots: Sequence[Slot]) -> list[Any]:
+    """Returns the compile-time values of the arguments, and records what is known of them."""
+    compilation, aliases = root.compilation, root.compilation.aliases
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
-    places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
-    world.slots = places_of
-    if request.numpy:
-        world.aliases.arrays.update(
-            v for v, n in places_of.items() if _is_array_without_axes(slots[n])
+    slot_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
+    compilation.slots = slot_of
+    if compilation.numpy:
+        aliases.arrays.update(v for v, n in slot_of.items() if _is_array_without_axes(slots[n]))
+    arguments = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
+    for leaf in leaves(detach(tuple(arguments), root.state)):
+        if leaf not in slot_of:  # an item of a container, of which only the type is known
+            aliases.set_is_array(leaf, None)
+    for n, argument in enumerate(arguments):
+        compilation.found_at.update(_value_paths(root, argument, f"slots[{n}]"))
+    return arguments
+
+
+def _outline_root(
+    root: Lowering,
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Slot],
+    arguments: Sequence[Any],
+    keywords: Sequence[str],
+) -> OutlinedCall | None:
+    """Lowers the call of ``fn``. Returns None where its outcome depends on a reported problem."""
+    count = len(arguments) - len(keywords)
+    by_name = dict(zip(keywords, arguments[count:]))
+    try:
+        made: OutlinedCall = root.outline(
+            fn, arguments[:count], by_name, request.aux, request.weights, root=True
         )
-    with root.builder:
-        given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
-        for leaf in leaves(detach(tuple(given), root.state)):
-            if leaf not in places_of:  # an item of a container, of which the type alone is known
-                world.aliases.set_is_array(leaf, None)
-        for n, value in enumerate(given):
-            world.found_at.update(_value_paths(root, value, f"slots[{n}]"))
-        count = len(values) - len(keywords)
-        try:
-            made = root.outline(
-                fn,
-                given[:count],
-                dict(zip(keywords, given[count:])),
-                request.aux,
-                request.weights,
-                root=True,
-            )
-        except NeedsKnownValue as need:
-            inputs = parameters_behind(root, need.value)
-            wanted = tuple(n for value, n in places_of.items() if value in inputs)
-            if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
-                raise need.refusal(
-                    f"{need.purpose} must be a compile-time constant, but it is computed "
-                    "from tensors",
-                    "compute it from shapes, attributes or Python numbers, which are "
-                    "known at compile time",
-                ) from None
+        return made
+    except UsesPoison:
+        return None
+    except NestingTooDeep as error:
+        raise error.refusal(place_of(fn)) from None
+    except NeedsKnownValue as need:
+        inputs = parameters_behind(root, need.value)
+        wanted = tuple(n for value, n in root.compilation.slots.items() if value in inputs)
+        if wanted and all(isinstance(slots[n], ScalarType) for n in wanted):
             raise NeedValues(wanted, need.purpose) from None
-        except UsesPoison:
-            pass
-        except NestingTooDeep as error:
-            raise error.refusal(place_of(fn)) from None
-        world.guard_written()
-        raise_all(world.problems)
-    if made.returned is MISSING:
-        with root.builder:
-            raise _refuse_result(made)
+        raise need.refusal(
+            f"{need.purpose} must be a compile-time constant, but it is computed from tensors",
+            "compute it from shapes, attributes or Python numbers, which are known at compile time",
+        ) from None
+
+
+def _hoisted_inputs(root: Lowering, made: OutlinedCall) -> list[Hoisted]:
+    """Returns what stands behind the parameters of the root that are no arguments."""
     things = {id(value): thing for thing, value in root.hoisted.values()}
-    hoisted, arguments = [], len(made.places)
-    for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
-        hoisted.append(_hoisted(world, param, things[id(operand)]))
+    first = len(made.places)
+    pairs = zip(made.function.params[first:], made.operands[first:])
+    return [_hoisted(root.compilation, param, things[id(operand)]) for param, operand in pairs]
+
+
+def _guard_slots(compilation: Compilation, slots: Sequence[Slot]) -> None:
+    """Records static arguments, and the layouts that are assumed of arrays."""
     for n, slot in enumerate(slots):
         if isinstance(slot, StaticSlot) and isinstance(slot.value, PLAIN):
-            world.add_guard(f"slots[{n}]", slot.value)
-    for n, order in world.orders.items():
+            compilation.add_guard(f"slots[{n}]", slot.value)
+    for n, order in compilation.orders.items():
         flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
-        world.add_guard(f"slots[{n}].{flag or 'strides'}", True if flag else order)
-    _guard_distinct_memory(world, made.function, hoisted)
-    world.guard_replaceable()
-    world.guard_array_types([item.source for item in hoisted])
-    orders = {made.places[n]: order for n, order in world.orders.items()}
-    weights = tuple(hoisted[place - arguments].source for place in made.weights)
-    return TypedProgram(
-        made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
-        made.tree, tuple(world.assumptions.values()), made.writes,
-        tuple(sorted(world.silenced)), orders,
-    )  # fmt: skip
+        compilation.add_guard(f"slots[{n}].{flag or 'strides'}", True if flag else order)
 
 
 def _value_paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
-    """Return where the values in an argument are found."""
+    """Yields the values in an argument with their paths."""
     if isinstance(thing, Value):
         yield thing, path
         return
@@ -229,29 +263,23 @@ def _value_paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, 
 
 
 def _guard_distinct_memory(
-    world: Compilation, function: Function, hoisted: Sequence[Hoisted]
+    compilation: Compilation, function: Function, hoisted: Sequence[Hoisted]
 ) -> None:
-    """Record that arguments which the text writes to share no memory with what it reads after
-    that, and that no two of their own elements share memory."""
-    if not world.overwritten:
+    """Records that arguments which the function writes to share no memory with later reads.
+
+    Records also that no two elements of such an argument share memory.
+    """
+    if not compilation.overwritten:
         return
-    if world.numpy:
-        for argument, (*_, span) in world.overwritten.items():
-            place = world.arguments[argument]
-            world.assumptions[place, "whole"] = Assumption(place, "whole", None, span)
-    outside = zip(function.params[-len(hoisted) :] if hoisted else (), hoisted)
-    paths = {**world.arguments}
-    for param, item in outside:
-        source, path = item.source, item.path
-        if isinstance(source, AttributeInput) and (owner := world.path(source.owner)):
-            name = source.name
-            path = f"{owner}[{name.key!r}]" if isinstance(name, Item) else f"{owner}.{name}"
-        if path and isinstance(item.type, ArrayType):
-            paths[param] = path
+    if compilation.numpy:
+        for argument, (*_, span) in compilation.overwritten.items():
+            place = compilation.arguments[argument]
+            compilation.assumptions[place, "whole"] = Assumption(place, "whole", None, span)
+    paths = {**compilation.arguments, **dict(_array_paths(compilation, function, hoisted))}
     written, read, first = set(), set(), None
-    for argument, (ops, count, span) in world.overwritten.items():
-        seen = free_values(Region((), tuple(ops[count:]), function.returns))
-        memory = world.aliases.of_all(seen)
+    for argument, (ops, count, span) in compilation.overwritten.items():
+        later = free_values(Region((), tuple(ops[count:]), function.returns))
+        memory = compilation.aliases.of_all(later)
         others = {other for other in paths if other is not argument and other in memory}
         if others:
             written.add(argument)
@@ -262,19 +290,34 @@ def _guard_distinct_memory(
         ordered = [path for row in rows for value, path in paths.items() if value in row]
         ends = len(rows[0]), len(written)
         path = f"({', '.join(ordered)})"
-        world.assumptions[path, "apart"] = Assumption(path, "apart", ends, first)
+        compilation.assumptions[path, "apart"] = Assumption(path, "apart", ends, first)
 
 
-def _hoisted(world: Compilation, param: Any, thing: Any) -> Hoisted:
-    """What stands behind a parameter that is no argument; with its text, where it is made here."""
-    path = world.path(thing)
+def _array_paths(
+    compilation: Compilation, function: Function, hoisted: Sequence[Hoisted]
+) -> Iterator[tuple[Value, str]]:
+    """Yields the parameters that are arrays from outside, with their paths."""
+    params = function.params[-len(hoisted) :] if hoisted else ()
+    for param, item in zip(params, hoisted):
+        source, path = item.source, item.path
+        if isinstance(source, AttributeInput) and (owner := compilation.path(source.owner)):
+            name = source.name
+            path = f"{owner}[{name.key!r}]" if isinstance(name, Item) else f"{owner}.{name}"
+        if path and isinstance(item.type, ArrayType):
+            yield param, path
+
+
+def _hoisted(compilation: Compilation, param: Any, thing: Any) -> Hoisted:
+    """Returns the input behind a parameter that is no argument. An array that the function itself
+    makes while compiling comes with its text."""
+    path = compilation.path(thing)
     made = path is None and isinstance(thing, (np.ndarray, np.generic))
-    text = world.recipes.text(thing) if made else None
-    return Hoisted(param.name, thing, param.type, text, path, world.is_read_per_call(thing))
+    text = compilation.recipes.text(thing) if made else None
+    return Hoisted(param.name, thing, param.type, text, path, compilation.is_read_per_call(thing))
 
 
 def _refuse_result(made: OutlinedCall) -> DTypeError:
-    """What is wrong with an outcome that generated source cannot return."""
+    """Returns the error of an outcome that generated source cannot return."""
     cause = "the function returns a value that generated code cannot hold"
     try:
         pack(made.outcome, made.heap)
@@ -288,7 +331,7 @@ def _refuse_result(made: OutlinedCall) -> DTypeError:
 
 
 def place_of(fn: Any) -> Span:
-    """Where the text of ``fn`` begins."""
+    """Returns the place where the source of ``fn`` begins."""
     while isinstance(fn, Transformed):
         fn = fn.fn
     source = read_source(unwrapped(fn.construct) if isinstance(fn, Cell) else fn)

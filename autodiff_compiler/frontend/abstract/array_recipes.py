@@ -1,7 +1,7 @@
-"""How arrays that a text makes while it is compiled are written: ``np.linspace(-1.0, 1.0, 5)``.
+"""Texts of arrays that are made while compiling: ``np.linspace(-1.0, 1.0, 5)``.
 
-Such an array depends on nothing that a run brings. The generated source says how it is made, so
-that it needs nothing else: by the call that made it, or item by item where it is small.
+These arrays depend on no argument. The generated source makes them itself: by the call that made
+them, or item by item if they are small.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from autodiff_compiler.cost_model import costs
 
-#: Where NumPy has functions whose outcome depends on their arguments alone.
+#: NumPy's namespaces of functions whose outcome depends on their arguments alone.
 _NAMESPACES: dict[str, ModuleType] = {
     "np": np,
     "np.linalg": np.linalg,
@@ -28,16 +28,15 @@ _NAMESPACES: dict[str, ModuleType] = {
     "np.polynomial.hermite_e": np.polynomial.hermite_e,
     "np.polynomial.laguerre": np.polynomial.laguerre,
 }
-#: Those that read files or objects, or call what they are given.
-_IMPURE = frozenset((
-    "load", "loadtxt", "genfromtxt", "fromfile", "frombuffer", "fromfunction", "fromiter",
-    "frompyfunc", "memmap", "empty", "empty_like", "apply_along_axis", "apply_over_axes",
-    "piecewise", "vectorize",
-))  # fmt: skip
+#: Functions of these that read files or objects, or call a function.
+_IMPURE = frozenset(
+    """load loadtxt genfromtxt fromfile frombuffer fromfunction fromiter frompyfunc memmap
+    empty empty_like apply_along_axis apply_over_axes piecewise vectorize""".split()
+)
 
 
 class Recipes:
-    """The arrays that were made by calls of NumPy, with the texts of these calls."""
+    """The arrays made by calls of NumPy, with the texts of these calls."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, str]] = {}
@@ -45,7 +44,7 @@ class Recipes:
     def remember(
         self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any
     ) -> None:
-        """Keep how ``made``, the outcome of a call, is written; the parts of a tuple, by index."""
+        """Records the text of ``made``, the outcome of a call, and those of a tuple's items."""
         name = _function_names().get(id(callee))
         if name is None:
             return
@@ -60,7 +59,7 @@ class Recipes:
                 self._made[id(array)] = array, text
 
     def text(self, array: Any) -> str | None:
-        """Return the text that makes ``array``; None where it is large and nothing is known."""
+        """Returns the text that makes ``array``; None if it is large and no call is known."""
         known = self._made.get(id(array))
         if known is not None and known[0] is array:
             return known[1]
@@ -89,7 +88,7 @@ class Recipes:
 
 
 def literal(array: Any) -> str | None:
-    """Return a small array of numbers as text; None where it is large, or holds something else.
+    """Returns a small array of numbers as text; None if it is large, or holds something else.
 
     >>> literal(np.array([[1.0, 2.5]])), literal(np.float64(2.0))
     ('np.array([[1.0, 2.5]])', 'np.float64(2.0)')
@@ -132,13 +131,13 @@ def _is_plain_dtype(dtype: Any) -> bool:
 
 
 def _evaluates_to(text: str, array: Any) -> bool:
-    """Decide whether a text gives this very array."""
+    """True if the text evaluates to an equal array of the same type."""
     if array.size > costs().checked_array_elements:
         return False
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = eval(text, {"np": np})  # made of NumPy's names and of literals
+            found = eval(text, {"np": np})  # consists of NumPy's names and of literals
     except Exception:
         return False
     if type(found) is not type(array) or found.dtype != array.dtype or found.shape != array.shape:
@@ -148,14 +147,14 @@ def _evaluates_to(text: str, array: Any) -> bool:
 
 @functools.cache
 def _function_names() -> dict[int, str]:
-    """Return the text of each function by its identity."""
-    return {
-        id(function): f"{space}.{name}"
-        for space, module in reversed(_NAMESPACES.items())
-        for name, function in vars(module).items()
-        if callable(function) and name[0] != "_" and name not in _IMPURE
-        and not isinstance(function, type)
-    }  # fmt: skip
+    """Returns the text of each function by its identity."""
+    found = {}
+    for namespace, module in reversed(_NAMESPACES.items()):
+        for name, function in vars(module).items():
+            is_function = callable(function) and not isinstance(function, type)
+            if is_function and name[0] != "_" and name not in _IMPURE:
+                found[id(function)] = f"{namespace}.{name}"
+    return found
 
 
 __all__ = ["Recipes", "literal"]

@@ -45,7 +45,7 @@ class IterationHandlers(Protocol):
 
 
 class Evaluator(Protocol):
-    """One function being lowered. ``Lowering`` implements this protocol and documents it."""
+    """The lowering of a function. ``Lowering`` implements this protocol and documents it."""
 
     @property
     def builder(self) -> Builder: ...

@@ -1,6 +1,6 @@
-"""What a name can mean while a method is being lowered, and how meanings flatten and merge.
+"""Compile-time values: the possible contents of a variable while a method is being lowered.
 
-A compile-time value is an IR ``Value`` (known at run time only), a Python object (known now), a
+A compile-time value is an IR ``Value`` (known only at run time), a Python object (known now), a
 tuple of these, or a reference to a list or dict of the heap. The heap is part of the ``State`` and
 is copied at every branch, so that mutation and aliasing keep Python's meaning.
 """
@@ -17,7 +17,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.span import Caller, Span
 
 NUMBERS = (bool, int, float, complex)
-#: What the variables of the compiler hold, by their kind. No text can spell their names.
+#: The contents of the compiler's own variables, by their kind. No source can spell their names.
 INTERNAL_VARIABLES = {
     "waiting": "a value on the right side",
     "items": "the list that a loop goes through",
@@ -29,7 +29,7 @@ INTERNAL_VARIABLES = {
 
 
 def internal_name(kind: str, number: int | None = None) -> str:
-    """Return the name of a variable of the compiler.
+    """Returns the name of a variable of the compiler's own.
 
     >>> internal_name("waiting", 3), internal_name("source")
     ('<waiting 3>', '<source>')
@@ -39,7 +39,7 @@ def internal_name(kind: str, number: int | None = None) -> str:
 
 
 def internal_kind(name: str) -> str:
-    """Return the kind of a variable of the compiler; empty for one of the user's.
+    """Returns the kind of a variable of the compiler's own; empty for a user's variable.
 
     >>> [internal_kind(name) for name in ("<waiting 3>", "<source>", "x", "<lambda>")]
     ['waiting', 'source', '', '']
@@ -50,8 +50,8 @@ def internal_kind(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class HeapRef:
-    """A list (``kind`` 'list') or dict ('dict') made by the user's text; contents in the heap. Each
-    is made once, and like itself alone."""
+    """A list (``kind`` 'list') or dict ('dict') made by the source function. Its contents are in
+    the heap. Two references are equal only if they are one object."""
 
     kind: str
     number: int
@@ -59,7 +59,7 @@ class HeapRef:
 
 @dataclass(frozen=True)
 class SuperProxy:
-    """``super()`` in a method of ``owner``, of an object that the user's text made."""
+    """``super()`` in a method of ``owner``, for an object that the source function made."""
 
     owner: type
     ref: HeapRef
@@ -67,8 +67,8 @@ class SuperProxy:
 
 @dataclass(frozen=True)
 class DetachedContainer:
-    """A list or dict with its contents, out of the heap: so one is carried by a branch or loop,
-    if a single variable holds it."""
+    """A list or dict with its contents, outside the heap. Branches and loops carry a container in
+    this form, if a single variable holds it."""
 
     kind: str
     contents: Any
@@ -76,29 +76,29 @@ class DetachedContainer:
 
 @dataclass(frozen=True)
 class PendingRuntimeList:
-    """The known items of a list that is about to become one of run-time length: one leaf."""
+    """The known items of a list that is about to become a run-time list: one leaf."""
 
     items: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Unset:
-    """A variable that is not set on every way to this point; reading it is a problem."""
+    """A variable that is not set on every path to this point; reading it is a problem."""
 
     cause: str
     cure: str
 
 
-#: What a compile-time value consists of, where it differs from way to way.
+#: Classes of leaves: the components of a compile-time value that may differ from path to path.
 LEAVES = (Value, *NUMBERS, PendingRuntimeList)
 
 
 @dataclass(frozen=True)
 class MaybeUnset:
-    """A variable that is set on some ways to this point and has ``value`` there.
+    """A variable that is set on some paths to this point and has ``value`` there.
 
-    Its leaves are undefined on the other ways; a value without leaves (a string, a function) is
-    told from none by ``flag``, a truth.
+    Its leaves are undefined on the other paths. For a value without leaves (a string, a function)
+    the run-time bool ``flag`` is true where the variable is set.
     """
 
     value: Any
@@ -108,41 +108,44 @@ class MaybeUnset:
 
 @dataclass(frozen=True)
 class MaybeNone:
-    """A variable that is None, with all its leaves, on some ways to this point, else ``value``."""
+    """A variable that is None, with all its leaves, on some paths to this point, else ``value``."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Poison:
-    """The outcome of something already reported; whatever touches it is not reported again."""
+    """The outcome of an expression with a reported problem. Its uses are not reported again."""
 
 
 @dataclass(eq=False)
 class Frame:
-    """One text being lowered: its source, the function it is, and the frame around an inner one;
-    the variables of a frame that waits for a call to end, and how many branches and loops were
-    open when it began to; its tree; the variables that a loop being rolled may have set when its
-    body begins; its handlers, by their ways; and whether its text has come to its end."""
+    """A call of a source function that is being lowered."""
 
     source: Any
     function: Any
+    #: The frame around an inner function.
     outer: Frame | None = None
+    #: The variables while the frame waits for a call to end.
     names: dict[str, Any] = field(default_factory=dict)
     tree: Any = None
+    #: The number of branches and loops that were open when it began to wait.
     depth: int = 0
+    #: The variables that a rolled loop may have set when its body begins.
     awaited: frozenset[str] = frozenset()
+    #: The active handlers, by their clauses.
     handlers: dict[Any, Any] = field(default_factory=dict)
+    #: True if the source function has been lowered to its end.
     ended: bool = False
 
     @property
     def text(self) -> Any:
-        """The tree of the function that this is in: a comprehension's is that around it."""
+        """The tree of the function. A comprehension has that of the function around it."""
         return self.outer.text if self.tree is None and self.outer else self.tree
 
     @property
     def title(self) -> str:
-        """What Python calls that function."""
+        """Python's name of the function."""
         return str(getattr(self.text, "name", "<lambda>"))
 
 
@@ -156,13 +159,13 @@ class Closure:
     name: str = "<lambda>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Library code that is given one may ask whether it is callable.
+        # Library code may ask if a closure is callable.
         raise TypeError(f"'{self.name}' can be called in compiled code only")
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMethod:
-    """A method of a tensor: ``x.sum``; of an array of plain NumPy code with its name."""
+    """A method of a tensor: ``x.sum``. In plain NumPy code it has its name, too."""
 
     value: Value
     function: Callable[..., Any]
@@ -171,7 +174,7 @@ class TensorMethod:
 
 @dataclass(frozen=True, eq=False)
 class CallableChoice:
-    """One of two functions or Cells, by a run-time test."""
+    """A choice of two functions or Cells by a run-time test."""
 
     test: Any
     left: Any
@@ -180,7 +183,7 @@ class CallableChoice:
 
 @dataclass(frozen=True, eq=False)
 class InPlaceTensorMethod:
-    """A method that changes a tensor: ``x.add_``; what it becomes is ``function(value, …)``."""
+    """A method that changes a tensor: ``x.add_``. Its new value is ``function(value, …)``."""
 
     value: Value
     function: Callable[..., Any]
@@ -205,7 +208,8 @@ class ContainerMethod:
 
 @dataclass(frozen=True, eq=False)
 class CustomRule:
-    """A rule on its way to a function of its own: its text, names of parameters, what lowers it."""
+    """A derivative rule that becomes a function of its own: its source, the names of its
+    parameters, and the function that lowers it."""
 
     text: Any
     names: tuple[str, ...]
@@ -222,15 +226,15 @@ class DictView:
 
 @dataclass(frozen=True)
 class ObjectDict:
-    """The ``__dict__`` of an object that the text made."""
+    """The ``__dict__`` of an object that the source function made."""
 
     ref: HeapRef
 
 
 @dataclass(frozen=True)
 class IteratorPosition:
-    """How far an iterator has gone along a list of the heap or an array, and by what step; along a
-    dict or view with the ``keys`` that it had then."""
+    """The position of an iterator in a list of the heap or an array, and its step. In a dict or
+    view it comes with the ``keys`` at the start."""
 
     source: HeapRef | DictView | Value
     at: int = 0
@@ -240,10 +244,12 @@ class IteratorPosition:
 
 @dataclass(frozen=True, eq=False)
 class LazyIterable:
-    """``enumerate``, ``zip``, ``map``, one of ``itertools``, a generator expression and such: what
-    it goes through, what it starts with (the first number of ``enumerate``, what the list of
-    ``reversed`` held, a value to fill in), and what is done to each item. Nothing was taken yet,
-    or ``sources`` are iterators."""
+    """An iterable that computes its items: ``enumerate``, ``map``, a generator expression …
+
+    ``sources`` are the iterables that it reads. They are iterators as soon as it is started.
+    ``start`` is the first number of ``enumerate``, the contents of a list in ``reversed``, or a
+    fill value. ``function`` is applied to each item.
+    """
 
     kind: str
     sources: tuple[Any, ...]
@@ -253,7 +259,7 @@ class LazyIterable:
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """An iterable whose loop keeps states as ``checkpoint`` says; see ``Loop``."""
+    """An iterable whose loop saves states as ``checkpoint`` says; see ``Loop``."""
 
     iterable: Any
     checkpoint: tuple[str, int]
@@ -261,23 +267,34 @@ class Checkpointed:
 
 @dataclass(frozen=True)
 class RuntimeRange:
-    """``range`` with a bound that is known at run time only."""
+    """``range`` with a bound that is known only at run time."""
 
     start: AnyOperand
     stop: AnyOperand
     step: AnyOperand
 
 
-#: What else holds compile-time values, beside tuples and dicts.
+#: Classes of compile-time values whose fields are compile-time values.
 COMPOUND_VALUES = (
-    IteratorPosition, TensorMethod, Checkpointed, Closure, CallableChoice, DetachedContainer,
-    InPlaceTensorMethod, LazyIterable, MaybeUnset, ObjectDict, Partial, MaybeNone, RuntimeRange,
+    IteratorPosition,
+    TensorMethod,
+    Checkpointed,
+    Closure,
+    CallableChoice,
+    DetachedContainer,
+    InPlaceTensorMethod,
+    LazyIterable,
+    MaybeUnset,
+    ObjectDict,
+    Partial,
+    MaybeNone,
+    RuntimeRange,
     DictView,
-)  # fmt: skip
+)
 
 
 def components(value: Any) -> list[Any]:
-    """What a compile-time value consists of, one level deep."""
+    """Returns the components of a compile-time value, one level deep."""
     found: list[Any] = []
 
     def look(part: Any) -> Any:
@@ -289,7 +306,7 @@ def components(value: Any) -> list[Any]:
 
 
 def map_components(value: Any, change: Callable[[Any], Any]) -> Any:
-    """``value`` with each of its parts changed, one level deep; itself if none of them is."""
+    """Returns ``value`` with each component changed, one level deep; itself if none of them is."""
     if isinstance(value, tuple):
         items = tuple(map(change, value))
         if all(map(operator.is_, items, value)):
@@ -307,7 +324,7 @@ def map_components(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def tuple_like(like: Any, items: Iterable[Any]) -> tuple[Any, ...]:
-    """A tuple of these items, and a named one where ``like`` is of such a class."""
+    """Returns a tuple of these items; a named tuple if ``like`` is one."""
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
@@ -316,7 +333,7 @@ class UsesPoison(Exception):
 
 
 class NeedsKnownValue(Exception):
-    """A number is needed while compiling but is known at run time only."""
+    """A number is needed while compiling but is known only at run time."""
 
     def __init__(self, value: Value, span: Span, purpose: str):
         super().__init__(purpose)
@@ -324,13 +341,15 @@ class NeedsKnownValue(Exception):
         self.callers: tuple[Caller, ...] = ()
 
     def refusal(self, cause: str, cure: str) -> DTypeError:
-        """This as an error, where nothing makes the number known."""
+        """Returns the error for a number that nothing makes known."""
         return DTypeError(problems=[Problem(DTypeError, cause, cure, self.span, self.callers)])
 
 
 class LoopNotRollable(Exception):
-    """A loop's body changes a variable in a way that no carried variable can follow: why and what
-    to do, or what was wrong with its statements (``problems``)."""
+    """A loop's body changes a variable so that it cannot be carried.
+
+    The error has a cause and a cure, or the ``problems`` of the statements in the body.
+    """
 
     cure = "assign each variable the same type and structure before the loop and in every iteration"
 
@@ -340,11 +359,11 @@ class LoopNotRollable(Exception):
 
 
 class LoopSourceChanges(LoopNotRollable):
-    """A loop's body changes the list that the loop goes through."""
+    """A loop's body changes the list that the loop iterates over."""
 
 
 class Heap(dict[HeapRef, Any]):
-    """The contents of lists and dicts. Reading those that differ from way to way is a problem."""
+    """The contents of lists and dicts. Reading a lost or poisoned one is a problem."""
 
     def __getitem__(self, ref: HeapRef) -> Any:
         contents = super().__getitem__(ref)
@@ -357,7 +376,7 @@ class Heap(dict[HeapRef, Any]):
 
 @dataclass
 class State:
-    """The variables and the heap at one point of the text."""
+    """The variables and the heap at one point of the source function."""
 
     names: dict[str, Any] = field(default_factory=dict)
     heap: Heap = field(default_factory=Heap)
@@ -370,7 +389,7 @@ class State:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Whether two compile-time values are certainly one and the same."""
+    """True if two compile-time values are certainly one and the same."""
     if left is right:
         return True
     if isinstance(left, tuple) and isinstance(right, tuple) and type(left) is type(right):
@@ -384,9 +403,10 @@ def is_same(left: Any, right: Any) -> bool:
 
 
 def leaves(value: Any) -> Iterator[AnyOperand]:
-    """The values and numbers in a compile-time value, left to right."""
+    """Yields the values and numbers in a compile-time value, left to right."""
     if isinstance(value, LEAVES):
-        yield value  # type: ignore[misc]
+        leaf: Any = value  # a PendingRuntimeList is an operand as soon as it is cast
+        yield leaf
     elif isinstance(value, DetachedContainer):
         yield from leaves(value.contents)
     elif isinstance(value, MaybeNone):
@@ -397,12 +417,12 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
 
 
 def holds_values(value: Any) -> bool:
-    """Whether a part of a compile-time value is known at run time only."""
+    """True if a leaf of a compile-time value is known only at run time."""
     return any(isinstance(leaf, Value) for leaf in leaves(value))
 
 
 def rebuild(value: Any, new: Iterator[Any]) -> Any:
-    """``value`` with its leaves replaced in order."""
+    """Returns ``value`` with its leaves replaced in order."""
     if isinstance(value, LEAVES):
         return next(new)
     if isinstance(value, DetachedContainer):
@@ -417,7 +437,7 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
 
 
 def has_same_structure(left: Any, right: Any) -> bool:
-    """Whether two compile-time values differ in their leaves only."""
+    """True if two compile-time values differ only in their leaves."""
     if isinstance(left, LEAVES):
         return isinstance(right, LEAVES)
     if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
@@ -433,7 +453,7 @@ def has_same_structure(left: Any, right: Any) -> bool:
     return is_same(left, right)
 
 
-#: The kind of the heap's cells that are objects of the user's classes.
+#: The kind of heap objects that are objects of the user's classes.
 OBJECT = "object"
-#: What the heap calls the ``ctx`` of a Function.
+#: The kind of the heap object that is the ``ctx`` of a Function.
 CONTEXT = "context"

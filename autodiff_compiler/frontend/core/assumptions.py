@@ -1,7 +1,7 @@
-"""What is read of the outside world while compiling, and what that assumes.
+"""Guards: the assumptions under which a compiled pair may be used.
 
-Whatever the text reads from outside (an attribute of ``self``, a global, a closure's variable, an
-item of a configuration, something inside an argument) has a *path*, a Python expression over
+All that the source function reads from outside (an attribute of ``self``, a global, a closure's
+variable, an item of a configuration or of an argument) has a *path*, a Python expression over
 ``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading it records an
 assumption on that path; the compiled pair is used only while all its assumptions hold.
 """
@@ -36,18 +36,18 @@ from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.span import Span
 
 PACKAGE = "autodiff_compiler"
-#: Where what is not the user's comes from.
+#: Packages whose functions and classes are not the user's.
 LIBRARY_PACKAGES = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
 MISSING = object()
 ARRAYS = (Tensor, np.ndarray)
-#: Of which types another thing may stand at a path: of these very types.
+#: Types of things that may be replaced at their path: by another thing of this very type.
 REPLACEABLE = (Tensor, np.ndarray, list, dict, tuple)
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass
 class Recorder:
-    """The assumptions of one compilation, and where it has found what it has read."""
+    """The guards of one compilation, and the paths of the things that it has read."""
 
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     _paths: dict[int, str] = field(default_factory=dict)
@@ -55,21 +55,21 @@ class Recorder:
     _held: set[int] = field(default_factory=set)
     #: The arrays that became values, by identity.
     lifted_arrays: dict[int, Any] = field(default_factory=dict)
-    #: What was found at a path where something of its kind may stand in another call: arrays, which
-    #: are read at each call, and containers, whose contents are assumptions of their own.
+    #: Things that may be replaced by another one of their type in another call, by path: arrays,
+    #: which are read at each call, and containers, whose contents are guards of their own.
     replaceable: dict[str, Any] = field(default_factory=dict)
-    #: What the text asked the identity of.
+    #: Things whose identity the source function tested.
     pinned_ids: set[int] = field(default_factory=set)
 
     def register_path(self, thing: Any, path: str) -> None:
-        """From now on ``thing`` is known to be found at ``path``."""
+        """Registers that ``thing`` is found at ``path``, unless it has a path already."""
         if not isinstance(thing, PLAIN) and id(thing) not in self._paths:
             self._paths[id(thing)] = path
             self._alive.append(thing)
 
     def register_callee_parts(self, callee: Any) -> None:
-        """What a callable from outside is made of is found through it: the owner of a method, the
-        function and the arguments of a partial, the function that was transformed."""
+        """Registers the components of a callable from outside: the owner of a method, the function
+        and the arguments of a partial, the function that was transformed."""
         path = self.path(callee)
         if path is None:
             return
@@ -88,12 +88,12 @@ class Recorder:
                 self.add_guard(f"{path}.keywords[{name!r}]", arg)
 
     def path(self, thing: Any) -> str | None:
-        """Where ``thing`` was found, or None for what the compilation made itself."""
+        """Returns the path of ``thing``, or None if the compilation made it itself."""
         return self._paths.get(id(thing))
 
     def recorded_value(self, path: str) -> Any:
-        """What ``path`` was found to give, or ``MISSING``. Each path is read once, so that what
-        another thread changes meanwhile is not seen as two things."""
+        """Returns the value that was read at ``path``, or ``MISSING``. Each path is read once: a
+        change by another thread in between is not seen as two things."""
         if path in self.replaceable:
             return self.replaceable[path]
         for test in ("is", "equal"):
@@ -102,7 +102,7 @@ class Recorder:
         return MISSING
 
     def add_guard(self, path: str, value: Any) -> None:
-        """Records that ``path`` gave ``value``."""
+        """Guards that ``path`` has ``value``."""
         if type(value) in REPLACEABLE and not (type(value) is tuple and _is_constant(value)):
             self.replaceable.setdefault(path, value)
             self.register_path(value, path)
@@ -113,9 +113,9 @@ class Recorder:
         self.register_path(value, path)
 
     def guard_method(self, owner: Any, name: str, function: Any, known: bool = False) -> None:
-        """Records that ``owner.name`` is its own method with this function, or if that is to be
-        ``known`` by its text, with one of that text. (A bound method is a new object at every look;
-        its function is not.)"""
+        """Guards that ``owner.name`` is its own method with this function. With ``known`` the
+        function may be another one, and its code is guarded elsewhere. (A bound method is a new
+        object at every access; its function is not.)"""
         path = self.path(owner)
         if path is not None:
             if known:
@@ -125,29 +125,29 @@ class Recorder:
             self._add(f"{path}.{name}.__self__", "the same", path)
 
     def guard_code(self, function: Any) -> None:
-        """Records that a function of the user's still has its text: its code may be replaced."""
+        """Guards the code of a user's function, which may be replaced."""
         path = self.path(function)
         if path is not None and is_user_code(function):
             self._add(f"{path}.__code__", "is", function.__code__)
 
     def guard_type(self, thing: Any) -> None:
-        """Records of which class an outside object is, which may be asked from here on."""
+        """Guards the class of an outside object."""
         path = self.path(thing)
         if path is not None and not isinstance(thing, (type, types.FunctionType)):
             self.add_guard(f"type({path})", type(thing))
 
     def guard_special_method(self, thing: Any, name: str) -> None:
-        """Records what the class of an outside object of the user's has, or has not, for a method
-        such as ``__len__`` that Python looks for there alone."""
+        """Guards a method such as ``__len__`` of a user's outside object, or its absence. Python
+        looks it up in the class alone."""
         path = self.path(thing)
         if path is not None and is_user_object(thing):
             self.register_path(type(thing), f"type({path})")
             self.guard_class_attribute(type(thing), name)
 
     def guard_class_attribute(self, kind: type, name: str) -> Any:
-        """Records what an outside class has under a name, or that it has nothing; gives that."""
+        """Returns an attribute of an outside class, or None, and guards it."""
         path, found = self.path(kind), special(kind, name)
-        hook = name.startswith("__")  # which no descriptor hides
+        hook = name.startswith("__")  # no descriptor hides it
         if path is not None and found is None and hook and not hasattr(kind, name):
             self._add(path, "without attribute", name, name)
         elif path is not None:
@@ -156,13 +156,12 @@ class Recorder:
         return found
 
     def guard_module(self, module: types.ModuleType, name: str) -> None:
-        """Records that a module which the text imports by its full name is still the one that was
-        imported."""
+        """Guards a module that the source function imports by its full name."""
         if not is_assumed_constant(module):
             self.add_guard(f"__import__('sys').modules[{name!r}]", module)
 
     def guard_missing_key(self, path: str, key: str) -> None:
-        """Records that there is no such key in the dict at ``path``."""
+        """Guards that the dict at ``path`` has no such key."""
         self._add(path, "without", key, key)
 
     def _add(self, path: str, test: str, value: Any, *more: Any) -> None:
@@ -171,16 +170,16 @@ class Recorder:
             self.assumptions[key] = Assumption(path, test, value)
 
     def guard_distinct_arguments(self, one: int | None, other: int | None) -> None:
-        """Records that two arguments are not one and the same object."""
+        """Guards that two arguments are not one and the same object."""
         if one is not None and other is not None and one != other:
             self._add(f"slots[{one}]", "another", f"slots[{other}]", str(other))
 
     def pin(self, thing: Any) -> None:
-        """Records that an outside thing is the very same in every call."""
+        """Requires that an outside thing is the very same in every call."""
         self.pinned_ids.add(id(thing))
 
     def is_read_per_call(self, thing: Any) -> bool:
-        """Decide whether an outside array is read at each call, at the path where it was found."""
+        """True if an outside array is read at each call, at the path where it was found."""
         return isinstance(thing, ARRAYS) and self._may_change(thing, self.path(thing))
 
     def _may_change(self, thing: Any, path: str | None) -> bool:
@@ -191,8 +190,8 @@ class Recorder:
         )
 
     def guard_replaceable(self) -> None:
-        """Records what must be so of all that may be replaced: containers are of their type, what
-        was found at two paths is one thing, and what was never looked into is the very same."""
+        """Guards all things that may be replaced: a container has its type, a thing with two paths
+        is the same at both, and an array that was never read is the very same."""
         for path, value in self.replaceable.items():
             first = self.path(value)
             if first != path and first is not None:
@@ -207,7 +206,7 @@ class Recorder:
                 self.guard_identity(path, value)
 
     def guard_array_types(self, inputs: Collection[Any]) -> None:
-        """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""
+        """Guards the dtypes and shapes of arrays that were read and are no ``inputs``."""
         given = set(map(id, inputs))
         for thing in self.lifted_arrays.values():
             path = self.path(thing)
@@ -218,29 +217,29 @@ class Recorder:
                 self._add(path, "like", (array.dtype, array.shape))
 
     def guard_identity(self, path: str, value: Any) -> None:
-        """Records that ``path`` gave this very object, whatever it holds."""
+        """Guards that ``path`` has this very object, whatever its contents."""
         self.assumptions.setdefault((path, "is"), Assumption(path, "is", value))
 
     def guard_length(self, thing: Any) -> None:
-        """Records how many items an outside container has."""
+        """Guards the length of an outside container."""
         path = self.path(thing)
         if path is not None and not isinstance(thing, tuple):
             self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
 
     def guard_truth(self, thing: Any) -> None:
-        """Records whether an outside object that may change is true."""
+        """Guards the truth of an outside object that may change."""
         path, kind = self.path(thing), type(thing)
         if path is not None and (hasattr(kind, "__len__") or hasattr(kind, "__bool__")):
             self.add_guard(f"bool({path})", bool(thing))
 
     def guard_keys(self, thing: Mapping[Any, Any]) -> None:
-        """Records which keys an outside dict has, in order."""
+        """Guards the keys of an outside dict, and their order."""
         path = self.path(thing)
         if path is not None:
             self.assumptions[path, "keys"] = Assumption(f"list({path})", "equal", list(thing))
 
     def guard_contents(self, thing: Any) -> None:
-        """Records what an outside container holds, at any depth: it was read as a whole."""
+        """Guards the contents of an outside container, at any depth: it was read as a whole."""
         if isinstance(thing, (*PLAIN, range)) or is_array(thing) or id(thing) in self._held:
             return
         path = self.path(thing)
@@ -268,7 +267,7 @@ class Recorder:
                 self.guard_contents(item)
 
     def _guard_state(self, thing: Any, path: str | None) -> None:
-        """Records what is in an outside object of the user's: Python runs its methods."""
+        """Guards the attributes of a user's outside object, whose methods Python runs."""
         if path is None or (path, "state") in self.assumptions:
             return
         self.assumptions[path, "state"] = Assumption(path, "is", thing)
@@ -283,7 +282,7 @@ class Recorder:
             self.guard_contents(thing.__dict__)
 
     def item(self, owner: Any, key: Any) -> Any:
-        """``owner[key]`` for an outside container; the key is plain."""
+        """Returns ``owner[key]`` for an outside container and a plain key, and guards it."""
         path = self.path(owner)
         found = (
             self.recorded_value(f"{path}[{key!r}]") if path and has_literal_repr(key) else MISSING
@@ -297,11 +296,11 @@ class Recorder:
             raise
         refuse_recomputed(value, lambda: owner[key], f"the item {key!r}")
         if path is not None and isinstance(owner, dict) and not has_literal_repr(key):
-            self.guard_keys(owner)  # by its place, for its text need not be an expression
+            self.guard_keys(owner)  # by position: the key has no literal
             self.add_guard(f"list({path}.values())[{list(owner).index(key)}]", value)
         elif path is not None and not isinstance(key, slice):
             if isinstance(owner, tuple) and (path, "is") in self.assumptions:
-                self.register_path(value, f"{path}[{key!r}]")  # it is always the same
+                self.register_path(value, f"{path}[{key!r}]")  # a constant tuple
             else:
                 self.add_guard(f"{path}[{key!r}]", value)
         elif path is not None:
@@ -311,7 +310,7 @@ class Recorder:
         return value
 
     def guard_absent_attribute(self, owner: Any, name: str) -> None:
-        """Records that an outside object has no attribute ``name``."""
+        """Guards that an outside object has no attribute ``name``."""
         path = self.path(owner)
         if path is not None and not is_assumed_constant(owner):
             key = f"{path}.{name}"
@@ -323,13 +322,13 @@ def _is_constant(value: tuple[Any, ...]) -> bool:
 
 
 def is_array(thing: Any) -> bool:
-    """Whether ``thing`` holds what may change without its identity changing: numbers, or the state
-    of a random generator."""
+    """True if ``thing`` may change without its identity: it has numbers, or the state of a random
+    generator."""
     return isinstance(thing, (Tensor, np.ndarray, AttributeInput, Generator))
 
 
 def is_user_code(thing: Any) -> bool:
-    """Whether a class or function is neither of this package nor of NumPy or Python's library."""
+    """True if a class or function is the user's: not of this package, NumPy or Python's library."""
     return (thing.__module__ or "").partition(".")[0] not in LIBRARY_PACKAGES
 
 
@@ -355,15 +354,15 @@ def _is_user_method(function: Any) -> bool:
 
 
 def is_user_object(thing: Any) -> bool:
-    """Whether ``thing`` is an object of a class of the user's, which may change: no Cell, and no
-    member of an enumeration."""
+    """True if ``thing`` is an object of a user's class that may change: no Cell, and no member of
+    an enumeration."""
     kind = type(thing)
     fixed = isinstance(thing, (Cell, Tensor, type, enum.Enum))
     return not fixed and (is_user_code(kind) or kind is types.SimpleNamespace)
 
 
 def _has_state(thing: Any) -> bool:
-    """Whether an object has attributes that may change: also one of Python's library."""
+    """True if an object has attributes that may change, also one of Python's library."""
     kind = type(thing)
     library = kind.__module__ != "builtins" and not is_user_code(kind) and not callable(thing)
     named = library and kind.__module__.partition(".")[0] in sys.stdlib_module_names
@@ -371,7 +370,7 @@ def _has_state(thing: Any) -> bool:
 
 
 def _slot_names(kind: type) -> Iterator[str]:
-    """The names of what objects of this class hold outside of a ``__dict__``."""
+    """Yields the names in the ``__slots__`` of a class and its bases."""
     for each in kind.__mro__:
         for name, member in vars(each).items():
             if isinstance(member, types.MemberDescriptorType) and name != "__dict__":
@@ -379,15 +378,16 @@ def _slot_names(kind: type) -> Iterator[str]:
 
 
 def holds_plain_only(thing: Any) -> bool:
-    """Whether a container holds nothing but plain things, at any depth."""
+    """True if a container holds nothing but plain things, at any depth."""
     if isinstance(thing, dict):
         return all(map(holds_plain_only, (*thing, *thing.values())))
-    return all(map(holds_plain_only, thing)) if isinstance(thing, (list, tuple)) else isinstance(
-        thing, PLAIN)  # fmt: skip
+    if isinstance(thing, (list, tuple)):
+        return all(map(holds_plain_only, thing))
+    return isinstance(thing, PLAIN)
 
 
 def has_literal_repr(key: Any) -> bool:
-    """Decide whether the text of a key is an expression for it, as that of an Enum is not."""
+    """True if the ``repr`` of a key is an expression for it, as that of an Enum is not."""
     if type(key) is tuple:
         return all(map(has_literal_repr, key))
     finite = type(key) is float and math.isfinite(key)
@@ -395,21 +395,22 @@ def has_literal_repr(key: Any) -> bool:
 
 
 def is_assumed_constant(owner: Any) -> bool:
-    """Whether what ``owner`` holds is taken for granted: this package, NumPy, the library."""
+    """True if the attributes of ``owner`` are not guarded: a module of this package, of NumPy, or
+    ``math``."""
     name = owner.__name__ if isinstance(owner, types.ModuleType) else ""
     return name.partition(".")[0] in ("autodiff_compiler", "numpy", "math")
 
 
 def is_generated_method(function: Any) -> bool:
-    """Whether a method has no text of its own, as those that ``dataclass`` writes."""
+    """True if a method has no source of its own, as those that ``dataclass`` writes."""
     return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"
 
 
 def refuse_recomputed(
     value: Any, again: Callable[[], Any], name: str, span: Span | None = None
 ) -> None:
-    """Refuses a tensor that is another one at each look: what it is computed from is not seen, and
-    as a constant it would have no gradient."""
+    """Refuses a tensor that is another one at each access. Its computation is not compiled, and as
+    a constant it would have no gradient."""
     if isinstance(value, Tensor) and again() is not value:
         raise UnsupportedSyntax(
             f"{name} is computed at each access, by code that the compiler cannot read "

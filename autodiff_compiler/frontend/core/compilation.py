@@ -1,4 +1,4 @@
-"""The outside world as a compilation sees it: names and attributes, and what the text writes."""
+"""The state of a compilation: the outside names and attributes that it reads and writes."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
 class NestingTooDeep(RecursionError):
-    """More calls nest than one compilation takes. It leaves all of them at once: what comes after
-    each call would only be lowered to be refused as well."""
+    """More calls nest than one compilation takes. It unwinds all of them at once: the rest of each
+    caller would be refused as well."""
 
     def __init__(self, cause: str, cure: str, span: Span | None):
         super().__init__(cause)
         self.cause, self.cure, self.span = cause, cure, span
 
     def refusal(self, place: Span | None) -> UnsupportedSyntax:
-        """Return what the user is told; ``place`` is that of the outermost text."""
+        """Returns the error for the user; ``place`` is that of the outermost source function."""
         return UnsupportedSyntax(self.cause, self.cure, self.span or place)
 
 
 class CallDepths:
-    """The calls of texts that are being lowered in each other."""
+    """The numbers of calls that are being lowered inside each other."""
 
     def __init__(self) -> None:
         self._of_one: Counter[int] = Counter()
@@ -91,53 +91,55 @@ class CallDepths:
 
 @dataclass
 class Compilation(Recorder):
-    """What one compilation knows; shared by the function compiled and all that it calls."""
+    """The facts of one compilation, shared by the compiled function and all that it calls."""
 
     problems: list[Problem] = field(default_factory=list)
     numpy: bool = False
-    #: Whether what is being lowered is to be differentiated: only then do rules matter.
+    #: True while the code being lowered is to be differentiated: only then are rules needed.
     differentiates: bool = False
-    #: Whether what is being lowered must compute and nothing else: no Python may run meanwhile.
+    #: True while the code being lowered may only compute: it may not call Python at run time.
     strict: bool = False
-    #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and what was.
+    #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and the value
+    #: before its cast.
     precision: str | None = None
     uncast: dict[Value, Value] = field(default_factory=dict)
     #: The arguments that are values, with their slots.
     slots: dict[Value, int] = field(default_factory=dict)
-    #: Where the values of a call are found.
+    #: The paths of the values in arguments.
     found_at: dict[Value, str] = field(default_factory=dict)
-    #: The arrays in arguments, as the outermost text sees them, and where they are found.
+    #: The arrays in arguments, as the outermost function sees them, and their paths.
     arguments: dict[Value, str] = field(default_factory=dict)
-    #: Those that it writes to, with the operations that it had before, and the place.
+    #: The arguments that it writes to: the list of operations, their number at the first write, and
+    #: the place of that write.
     overwritten: dict[Value, tuple[list[Op], int, Span]] = field(default_factory=dict)
     #: The layouts of arguments that are assumed, by slot: see ``interface.ArraySlot``.
     orders: Mapping[int, Any] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
-    hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
-    #: The kinds of NumPy's warnings that the text silences.
+    hooks: dict[int, tuple[Hook, ...]] = field(default_factory=dict)
+    #: The kinds of NumPy's warnings that the source function silences.
     silenced: set[str] = field(default_factory=set)
-    #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
+    #: The outside things that the source function writes, by key, and their heap objects.
     written: dict[Any, Write] = field(default_factory=dict)
     heap_objects: dict[Any, HeapRef] = field(default_factory=dict)
-    #: What turned out to be written and is not among ``written``: the lowering begins again, so
-    #: that every branch and loop has its cell from the beginning.
+    #: Writes that were found and are not in ``written``: the lowering begins again, so that every
+    #: branch and loop has the heap object from the beginning.
     discovered: dict[Any, Write] = field(default_factory=dict)
-    #: The calls of texts that are being lowered, the outermost first.
+    #: The calls of source functions that are being lowered, the outermost first.
     calls: list[Any] = field(default_factory=list)
     depths: CallDepths = field(default_factory=CallDepths)
-    #: Texts that cannot be functions of their own, known from the first try.
+    #: Source functions that can only be inlined, known from the first try.
     inlined_only: set[Any] = field(default_factory=set)
-    #: The loops in which lists grow and that could be written out, and those that must be.
+    #: The loops in which lists grow and that could be unrolled, and those that must be.
     growing_loops: set[Any] = field(default_factory=set)
     unrolled_loops: frozenset[Any] = frozenset()
     aliases: TensorAliases = field(default_factory=TensorAliases)
-    #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
+    #: The arrays made while compiling, as by ``np.zeros(3)``, by identity.
     created_arrays: dict[int, Any] = field(default_factory=dict)
     recipes: Recipes = field(default_factory=Recipes)
     #: The objects that stand for arguments.
     argument_objects: set[HeapRef] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
-    #: Whether methods of an outside object can come to what is written, by both.
+    #: True if methods of an outside object can reach a written thing, by both.
     may_reach_written: dict[Any, bool] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     #: Dicts from outside of which a copy was made, by the identity of the copy.
@@ -149,7 +151,7 @@ class Compilation(Recorder):
 
     @contextmanager
     def differentiating(self) -> Iterator[None]:
-        """What is lowered inside is to be differentiated."""
+        """Enters a block whose code is to be differentiated."""
         before, self.differentiates = self.differentiates, True
         try:
             yield
@@ -158,7 +160,7 @@ class Compilation(Recorder):
 
     @contextmanager
     def calling(self, caller: Caller | None) -> Iterator[None]:
-        """What is refused or reported inside is in a text that was called there."""
+        """Enters a block whose problems are in a function that ``caller`` called."""
         try:
             with calling(caller, self.problems) if caller else nullcontext():
                 yield
@@ -167,7 +169,7 @@ class Compilation(Recorder):
             raise
 
     def read_default_attribute(self, owner: Any, name: str, span: Span) -> Any:
-        """``owner.name`` as it is read below the class's own ``__getattribute__``."""
+        """Returns ``owner.name`` as ``object.__getattribute__`` reads it, and guards it."""
         path = self.path(owner)
         place = f"object.__getattribute__({path}, {name!r})"
         found = MISSING if path is None else self.recorded_value(place)
@@ -190,7 +192,7 @@ class Compilation(Recorder):
         return value
 
     def read_attribute(self, owner: Any, name: str, span: Span) -> Any:
-        """``owner.name`` for an outside object."""
+        """Returns ``owner.name`` for an outside object, and guards it."""
         path = self.path(owner)
         found = MISSING if path is None else self.recorded_value(f"{path}.{name}")
         if found is not MISSING:
@@ -199,7 +201,7 @@ class Compilation(Recorder):
             value = getattr(owner, name)
         except AttributeError as error:
             self.guard_absent_attribute(owner, name)
-            if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
+            if isinstance(error, UnknownAttribute):  # ops, nn and Tensor have a better cure
                 cause, cure = error.problems[0].cause, error.problems[0].cure
             else:
                 cause = f"{_owner_description(owner)} has no attribute '{name}'"
@@ -215,7 +217,7 @@ class Compilation(Recorder):
                 self.guard_method(owner, name, value.__func__)
             elif isinstance(value, types.MethodType) and getattr(owner, name) is not value:
                 self.add_guard(f"{path}.{name}.__func__", value.__func__)
-                if not isinstance(owner, super):  # of a class, or of what has one of another
+                if not isinstance(owner, super):  # a method of another object
                     self.add_guard(f"{path}.{name}.__self__", value.__self__)
             elif isinstance(value, types.BuiltinMethodType) and not isinstance(
                 owner, types.ModuleType
@@ -226,7 +228,7 @@ class Compilation(Recorder):
         return value
 
     def free_name(self, function: Any, name: str, span: Span) -> Any:
-        """A name that ``function`` reads from around it: closure, global, builtin."""
+        """Returns a free variable of ``function`` (closure, global or builtin), and guards it."""
         code = function.__code__
         path = self.path(function)
         if name in code.co_freevars and function.__closure__ is not None:
@@ -263,17 +265,17 @@ class Compilation(Recorder):
     def heap_object_of(
         self, heap: Mapping[HeapRef, Any], thing: Any, name: Any = None
     ) -> HeapRef | None:
-        """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
-        was found in a trial is not, once the trial has been given up."""
+        """Returns the heap object of a written Parameter or attribute, if it is in ``heap``. One
+        from an abandoned trial is not."""
         cell = self.heap_objects.get((id(thing), name))
         return cell if cell in heap else None
 
     def source_of(self, thing: Any) -> Any:
-        """Return the dict from outside that ``thing`` is, or is a copy of."""
+        """Returns the dict from outside that ``thing`` is, or is a copy of."""
         return self.copied_dicts[id(thing)][1] if id(thing) in self.copied_dicts else thing
 
     def _written_dicts(self) -> dict[int, list[Any]]:
-        """The dicts from outside of which items are written, with the keys of these."""
+        """Returns the keys of written items, by the identity of their dict from outside."""
         found: dict[int, list[Any]] = {}
         for write in (*self.written.values(), *self.discovered.values()):
             if isinstance(write.name, Item):
@@ -285,7 +287,7 @@ class Compilation(Recorder):
         return found
 
     def holds_written(self, thing: Any) -> bool:
-        """Decide whether a container is a dict of which items are written, or holds one."""
+        """True if a container is a dict whose items are written, or holds one."""
         written = self._written_dicts()
 
         def holds(thing: Any) -> bool:
@@ -298,7 +300,7 @@ class Compilation(Recorder):
         return bool(written) and holds(thing)
 
     def _refuse_reading_whole(self, thing: Any, new_keys_only: bool = False) -> None:
-        """Refuses to read as a whole a dict of which the text writes items."""
+        """Refuses to read a dict as a whole, if the source function writes its items."""
         keys = self._written_dicts().get(id(thing), ()) if isinstance(thing, dict) else ()
         if new_keys_only and all(key in thing for key in keys):
             return
@@ -322,8 +324,8 @@ class Compilation(Recorder):
         super().guard_length(thing)
 
     def guard_written(self) -> None:
-        """Record what the written attributes held before the call, but for those that are read at
-        every call: only now is it known by which paths their owners are found."""
+        """Guards the values of written attributes before the call, except those that are read at
+        every call. Only now the paths of their owners are known."""
         for key, write in self.written.items():
             if write.name is None or key in self.inputs:
                 continue
@@ -333,15 +335,15 @@ class Compilation(Recorder):
                 self.guard_was_absent(write)
 
     def guard_was_absent(self, write: Write) -> None:
-        """Record that there was no attribute, or item, before it was written."""
+        """Guards that an attribute, or item, did not exist before it was written."""
         if not isinstance(write.name, Item):
             self.guard_absent_attribute(write.target, str(write.name))
         elif (path := self.path(write.target)) is not None:
             self.guard_missing_key(path, write.name.key)
 
     def guard_reachable_objects(self, owner: Any) -> None:
-        """Record which objects of the user's an outside object leads to: its methods, which Python
-        runs, come to no others."""
+        """Guards the user's objects that an outside object can reach. Python runs its methods, and
+        they can reach no others."""
         rest, seen = [owner], set()
         while rest:
             thing = rest.pop()
@@ -358,14 +360,14 @@ class Compilation(Recorder):
                     self.guard_contents(held)
 
     def before(self, write: Write, span: Span) -> Any:
-        """Return the value of a written attribute or item before the call."""
+        """Returns the value of a written attribute or item before the call."""
         if isinstance(write.name, Item):
             return super().item(write.target, write.name.key)
         read = self.read_attribute if write.get is getattr else self.read_default_attribute
         return read(write.target, str(write.name), span)
 
     def attribute_input(self, write: Write) -> AttributeInput:
-        """The one input that stands for a written attribute."""
+        """Returns the one input that stands for a written attribute."""
         key = (id(write.target), write.name)
         assert write.name is not None
         if key not in self.inputs:
@@ -373,12 +375,12 @@ class Compilation(Recorder):
         return self.inputs[key]
 
     def report(self, problem: Problem) -> None:
-        """Keeps a problem to be told with all others."""
+        """Adds a problem to the report."""
         if problem not in self.problems:
             self.problems.append(problem)
 
     def share(self, function: Function) -> Function:
-        """The function of equal text met before, or else ``function`` under a name of its own."""
+        """Returns an earlier function of equal text, or else ``function`` under a unique name."""
         text = print_function(replace(function, name="shared"))
         if text not in self._functions:
             number = self._names.get(function.name, 0)
@@ -389,7 +391,7 @@ class Compilation(Recorder):
 
 
 def _cure_for_missing(owner: Any, name: str) -> str:
-    """Return the cure for an attribute that is not there and resembles none."""
+    """Returns the cure for a missing attribute whose name resembles no other."""
     if isinstance(owner, types.ModuleType):
         return "correct the name, or import the module that has it"
     if type(owner).__module__ == "builtins" and not isinstance(owner, type):
@@ -418,6 +420,6 @@ def _owner_description(owner: Any) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The cure for a misspelt name: the one that it looks like."""
+    """Returns the cure for a misspelt name: the most similar name."""
     like = nearest(name, [other for other in known if other != name])
     return f"did you mean '{like}'?" if like else ""

@@ -15,7 +15,7 @@ from autodiff_compiler.span import Span
 
 
 def without_gradient(low: Lowering, value: Any) -> Any:
-    """``value`` with no gradient through any part of it."""
+    """Returns ``value`` with no gradient through any part of it."""
     new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
     return rebuild(value, new)
 
@@ -25,7 +25,7 @@ def has_cotangent(operand: Any) -> bool:
 
 
 def cotangent_type(type_: Type) -> Type:
-    """The type in which a rule gets a cotangent: that of a Python float may be a 0-d array."""
+    """Returns the type of a cotangent in a rule: that of a Python float may be a 0-d array."""
     if isinstance(type_, TupleType):
         return TupleType(tuple(map(cotangent_type, type_.items)))
     if isinstance(type_, DictType):
@@ -41,6 +41,6 @@ def custom_rule_operation(
     results: Sequence[Value],
     span: Span,
 ) -> Op:
-    """The operation that gives ``values`` the derivative that ``rule`` says."""
+    """Returns the operation that gives ``values`` the derivative of ``rule``."""
     attrs = {"rule": rule, "wrt": wrt}
     return Op(ruled, (*reads, *values), attrs, tuple(results), span)

@@ -1,4 +1,4 @@
-"""Exceptions of library code that ran while compiling, told in the user's terms."""
+"""Translation of exceptions of library code that ran while compiling to the user's terms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.span import Span
 
-#: What a failing operator or library call means to the user, by the Python class it raised.
+#: The compile error for a failing operator or library call, by the exception that it raised.
 KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
     (TypeError, DTypeError),
     (AttributeError, UnknownAttribute),
@@ -37,7 +37,8 @@ CURES: dict[type[CompileError], str] = {
 
 
 def translate_error(error: Exception, doing: str, called: Any, span: Span | None) -> CompileError:
-    """``error`` as one of ours, at the user's text; raised again if it is none of the user's."""
+    """Returns ``error`` as a compile error at the user's source. Raises it again if no mistake of
+    the user's can cause it."""
     for raised, kind in KINDS:
         if isinstance(error, raised):
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -47,13 +48,15 @@ def translate_error(error: Exception, doing: str, called: Any, span: Span | None
     raise error
 
 
-#: The classes of Python's that may tell of a mistake of the user's.
+#: The exceptions that may be due to a mistake of the user's.
 KINDS_RAISED = tuple(raised for raised, _ in KINDS)
 
 
 def failed_check(error: Exception, span: Span) -> CompileError | None:
-    """Return a mistake that a check of this package found, as it says, at the user's text; None for
-    an exception of the user's own code, and for a fault."""
+    """Returns the compile error of a mistake that a check of this package found.
+
+    Returns None for an exception of the user's own code, and for a fault of the compiler.
+    """
     if isinstance(error, CompileError) or not is_check(error.__traceback__):
         return None
     return translate_error(error, "this operation fails", None, place_of(error) or span)
@@ -66,7 +69,7 @@ def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:
 
 
 def usage_of(called: Any, name: str = "") -> str:
-    """How a function is called, without annotations: ``scale(x, k=2.0)``; empty if not known.
+    """Returns the signature of a function without annotations; empty if not known.
 
     >>> def scale(x: int, *rest: int, k: float = 2.0) -> float: ...
     >>> usage_of(scale)
@@ -96,14 +99,11 @@ def missing_item(low: Evaluator, container: Any, key: Any, error: Exception) -> 
     """Returns the error of an item that is not there."""
     if isinstance(error, KeyError):
         keys = ", ".join(map(repr, container))
-        return low.fail(
-            UnknownName, f"the dict has no key {key!r}",
-            f"its keys are {keys}" if keys else "it is empty",
-        ).meaning(error)  # fmt: skip
+        cure = f"its keys are {keys}" if keys else "it is empty"
+        return low.fail(UnknownName, f"the dict has no key {key!r}", cure).meaning(error)
     if isinstance(error, IndexError):
-        return low.fail(
-            ShapeError, f"index {key} is out of range: there are {len(container)} items",
-            f"use an index from {-len(container)} to {len(container) - 1}"
-            if container else "append an item first",
-        ).meaning(error)  # fmt: skip
+        count = len(container)
+        cause = f"index {key} is out of range: there are {count} items"
+        cure = f"use an index from {-count} to {count - 1}" if count else "append an item first"
+        return low.fail(ShapeError, cause, cure).meaning(error)
     return low.translate(error, "reading this item fails")

@@ -1,4 +1,4 @@
-"""Where hooks stand in a function: right behind what makes their values."""
+"""Placement of hooks in a function: right behind the operations that make their values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def guard_hooks(compilation: Compilation, holder: Any, path: str | None) -> None
 
 
 def place_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:
-    """Returns ``body`` with the hooks of its values right behind what makes them.
+    """Returns ``body`` with the hooks of each value right behind the operation that makes it.
 
-    Of several on one value the first is the last to be passed in forward.
+    The forward pass goes through several hooks of one value from the last to the first.
     """
     chains: dict[Value, list[Op]] = {}
     last: dict[Value, AnyOperand] = {}

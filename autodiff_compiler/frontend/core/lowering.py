@@ -1,4 +1,4 @@
-"""One function being lowered: its builder, its variables and heap, and the arrays that it reads."""
+"""The lowering of a function: its builder, its variables and heap, and the arrays that it reads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
 class Lowering:
-    """One function being lowered: its builder, variables and heap. Implements ``Evaluator``.
+    """The lowering of a function: its builder, variables and heap. Implements ``Evaluator``.
 
     No handler lives here. What depends on the kind of a node, a callee or an operand goes to the
     functions of ``handlers``; the methods below are how they call each other.

@@ -1,4 +1,4 @@
-"""What callees are called: printed names, labels of sub-Cells, and names of arguments."""
+"""Names of callees: printed names, labels of sub-Cells, and names of arguments."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from autodiff_compiler.frontend.abstract.values import (
 from autodiff_compiler.ops.transforms.custom_rules import is_apply
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 
-#: An outside array that stands in no variable and no attribute.
+#: The name of an outside array that is in no variable and no attribute.
 NAMELESS = "constant"
 
 
 def printed_names(callee: Any) -> tuple[str, str]:
-    """The printed name and the title of a text: ('net', 'Net.construct')."""
+    """Returns the printed name and the title of a callee: ('net', 'Net.construct')."""
     if isinstance(callee, Cell):
         return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
     if isinstance(callee, Transformed):
@@ -58,7 +58,7 @@ def printed_names(callee: Any) -> tuple[str, str]:
 
 
 def snake(name: str) -> str:
-    """A class's name as a function is called.
+    """Returns a class's name in the form of a function's.
 
     >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5"), snake("<lambda>")
     ('grad_net_wrt_x', 'mlp', 'le_net5', 'lambda_function')
@@ -69,14 +69,14 @@ def snake(name: str) -> str:
 
 
 def owner_of(callee: Any) -> Any:
-    """The Cell or object that a callee belongs to."""
+    """Returns the Cell or object that a callee belongs to."""
     if isinstance(callee, CustomRule):
         return owner_of(callee.text)
     return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
 
 
 def member_label(path: str | None) -> str:
-    """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
+    """Returns the label of a sub-Cell in its user: ``fc1``, or ``layers_0`` of a list."""
     if re.fullmatch(r"fn(\.(fn|func|__self__|__wrapped__))*", path or ""):
         return ""
     found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
@@ -89,12 +89,12 @@ def member_label(path: str | None) -> str:
 def slot_names(
     callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """The arguments with the names that the callee gives them."""
+    """Returns the arguments with the names of the callee's parameters."""
     return [*zip(positional_names(callee, len(args)), args), *kwargs.items()]
 
 
 def positional_names(callee: Any, count: int) -> list[str]:
-    """The names of ``count`` positional arguments."""
+    """Returns the names of ``count`` positional arguments."""
     text: Any = unwrapped(callee.construct) if isinstance(callee, Cell) else callee
     known: list[str] = []
     if isinstance(text, Transformed):
@@ -113,7 +113,7 @@ def positional_names(callee: Any, count: int) -> list[str]:
 
 
 def _positional(text: Any) -> list[str]:
-    """The names of the parameters that may be given by position."""
+    """Returns the names of the parameters that may be given by position."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
@@ -122,8 +122,8 @@ def _positional(text: Any) -> list[str]:
 def hides_values(
     value: Any, heap: Mapping[HeapRef, Any], seen: frozenset[HeapRef] = frozenset()
 ) -> bool:
-    """Whether an argument sees values of this text that are not its own leaves: it is an object,
-    say, or a list or dict with one in it."""
+    """True if an argument can reach values of the caller that are not its leaves, as an object can,
+    or a list or dict that holds one."""
     if isinstance(value, (tuple, dict)):
         items = value.values() if isinstance(value, dict) else value
         return any(hides_values(item, heap, seen) for item in items)
@@ -178,7 +178,7 @@ def _set_by(part: Any) -> Iterator[str]:
 def bind_closure_arguments(
     low: Evaluator, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The variables of an inner function by name."""
+    """Returns the variables of an inner function at its call, by name."""
     spec, defaults = closure.tree.args, list(closure.defaults)
     parameters, positional = [], [*spec.posonlyargs, *spec.args]
     plain = len(spec.defaults)

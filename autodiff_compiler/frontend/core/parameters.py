@@ -14,7 +14,7 @@ from autodiff_compiler.operators.core import containers
 
 
 def add_parameter(low: Lowering, name: str, value: Any) -> Any:
-    """``value`` of the caller as this function sees it: a parameter, where it is not known."""
+    """Returns a value of the caller as this function sees it: a parameter, if it is not known."""
     before = detach(value, low.state)
     if not any(isinstance(leaf, Value) for leaf in leaves(before)):
         return value
@@ -33,8 +33,8 @@ def add_parameter(low: Lowering, name: str, value: Any) -> Any:
 
 
 def _components_of_parameter(low: Lowering, param: Value, like: Any, name: str) -> Any:
-    """The parts of a container parameter, in the structure of ``like``; what lists and dicts
-    hold is so from here on."""
+    """Returns the components of a parameter in the structure of ``like``. Lists and dicts of the
+    heap hold these components from here on."""
     if isinstance(like, HeapRef):
         low.state.heap[like] = _components_of_parameter(low, param, low.state.heap[like], name)
         return like
@@ -53,30 +53,30 @@ def _components_of_parameter(low: Lowering, param: Value, like: Any, name: str) 
 
 
 def outer_name(low: Lowering, thing: Any) -> str:
-    """What the caller calls an array that this function reads: ``fc1_weight``."""
+    """Returns the caller's name of an array that this function reads: ``fc1_weight``."""
     inner = low.hoisted[id(thing)][1].name
     known_to_all = isinstance(thing, Generator) and thing.name
     return f"{low.label}_{inner}" if low.label and not known_to_all else inner
 
 
 def slot_of(low: Lowering, value: Value) -> int | None:
-    """Which argument of the call a value is, if it is one."""
-    there = low.caller_values.get(value, low.substituted.get(value, value))
-    return slot_of(low.parent, there) if low.parent else low.compilation.slots.get(value)
+    """Returns the slot of the argument that a value is, or None."""
+    outer = low.caller_values.get(value, low.substituted.get(value, value))
+    return slot_of(low.parent, outer) if low.parent else low.compilation.slots.get(value)
 
 
 def as_parameter(low: Lowering, value: Value) -> Parameter | None:
+    """Returns the Parameter that a value stands for, or None."""
     thing = low.original(value)
     if not isinstance(thing, Value):
         return thing if isinstance(thing, Parameter) else None
     value = low.compilation.uncast.get(value, value)
-    there = low.caller_values.get(value, low.substituted.get(value, value))
-    return as_parameter(low.parent, there) if low.parent else None
+    outer = low.caller_values.get(value, low.substituted.get(value, value))
+    return as_parameter(low.parent, outer) if low.parent else None
 
 
 def trainable_parameters(low: Lowering) -> tuple[Any, ...]:
-    """The trainable Parameters that were read, in order; one that is frozen later, or thawed,
-    is another question."""
+    """Returns the trainable Parameters that were read, in order, and guards ``requires_grad``."""
     read = [thing for thing, _ in low.hoisted.values() if isinstance(thing, Parameter)]
     for parameter in read:
         if (path := low.compilation.path(parameter)) is not None:

@@ -20,8 +20,10 @@ from autodiff_compiler.ir.nodes import Value
 
 
 def python_containers(low: Lowering, arg: Any, lists_go: bool = False) -> Any:
-    """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
-    run-time length may stay one."""
+    """Returns a heap list as a list, a heap dict as a dict, and arrays as values.
+
+    ``lists_go``: a run-time list is returned as its value.
+    """
     if isinstance(arg, (DictView, LazyIterable)) or iterators.is_iterator(arg):
         return [python_containers(low, item) for item in low.sequence(arg)]
     if isinstance(arg, HeapRef):
@@ -38,12 +40,12 @@ def python_containers(low: Lowering, arg: Any, lists_go: bool = False) -> Any:
 
 
 def to_python(low: Lowering, value: Any) -> Any:
-    """A value that is known while compiling, with lists and dicts for references."""
+    """Returns a value known while compiling, with lists and dicts in place of references."""
     return low.original(python_containers(low, value))
 
 
 def from_python(low: Lowering, result: Any) -> Any:
-    """The outcome of library code as a compile-time value: its lists go to the heap."""
+    """Returns the outcome of library code as a compile-time value: its lists go to the heap."""
     if isinstance(result, list):
         return low.new_list([from_python(low, item) for item in result])
     if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
@@ -54,8 +56,10 @@ def from_python(low: Lowering, result: Any) -> Any:
 
 
 def refuse_foreign(low: Lowering, *things: Any, installed: bool = False) -> None:
-    """Raises where what is no array, but can be made one, is computed with; ``installed``:
-    where it is of an installed package."""
+    """Refuses to compute with things that are no arrays but can be converted to one.
+
+    ``installed``: only those of an installed package.
+    """
     for thing in things:
         if isinstance(thing, (list, tuple)):
             refuse_foreign(low, *thing, installed=installed)

@@ -1,7 +1,7 @@
 """Reachability: the outside objects that methods of an object can access.
 
 A method such as ``__getattr__`` that Python runs while compiling sees objects as they were before
-the call. That is right as long as it can come to no object that the text writes.
+the call. This is right as long as it can reach no object that the source function writes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.frontend.core.assumptions import PLAIN, is_user_code
 
-#: What a function may name that leads to everything.
+#: Names in a function through which it can reach everything.
 _EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}
 _NOTHING = (*PLAIN, Tensor, types.BuiltinFunctionType, types.MappingProxyType, np.generic)
 
 
 def reaches(thing: Any, wanted: Collection[int]) -> bool:
-    """Decide whether the methods of ``thing`` can come to an object with one of these ids: through
-    what objects hold, and through what the functions of their classes name."""
+    """True if the methods of ``thing`` can reach an object with one of these ids: through the
+    attributes of objects, and through the names in the functions of their classes."""
     seen: set[int] = set()
-    kept = [thing]  # holds each object, so that no id is given again meanwhile
-    for each in kept:
+    found = [thing]  # keeps each object alive, so that no id is used again meanwhile
+    for each in found:
         if id(each) in wanted or len(seen) > costs().reached_objects:
             return True
         if id(each) in seen or isinstance(each, _NOTHING):
@@ -37,12 +37,12 @@ def reaches(thing: Any, wanted: Collection[int]) -> bool:
         seen.add(id(each))
         if isinstance(each, types.FunctionType) and _EVERYTHING & _names(each.__code__):
             return True
-        kept.extend(_parts(each))
+        found.extend(_parts(each))
     return False
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    """Return what ``thing`` leads to directly."""
+    """Yields the objects that ``thing`` reaches directly."""
     if isinstance(thing, types.FunctionType):
         yield from _parts_of_function(thing)
     elif isinstance(thing, types.ModuleType):
@@ -70,7 +70,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Return the names that a text reads from around it, and those of attributes."""
+    """Returns the names of the free variables and attributes that a function reads."""
     inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
     return set(code.co_names).union(*map(_names, inner))
 

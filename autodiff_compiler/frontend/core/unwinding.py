@@ -1,10 +1,10 @@
-"""Leaving a text from its middle: what is thrown skips all that follows, up to its handler.
+"""Exception unwinding: a throw skips the rest of the source function, up to its handler.
 
-Each handler that is at work (``handlers``, the innermost first, those of callers too) has a flag
-in the heap, which whatever throws sets. The rest of what is being lowered then stands in a branch,
-and runs where no flag is set. For the rest of a block that is plain. The rest of an expression, of
-which some operands are evaluated and some are not, is had by evaluating it once more inside that
-branch; what was evaluated is not evaluated again, but looked up (``once``).
+Each active handler (``low.catching``: the innermost first, those of callers included) has a flag in
+the heap, which a throw sets. The rest of the source function is then lowered inside a branch, under
+the condition that no flag is set. For the rest of a block this is simple. In the middle of an
+expression some operands are evaluated and some are not. The expression is then evaluated once more
+inside the branch; operands that are already evaluated are looked up (``evaluate_once``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autodiff_compiler.operators.elementwise import comparisons
 
 
 def has_thrown(low: Lowering) -> Any:
-    """Whether something was thrown: False, True, or a run-time value."""
+    """Returns the condition that something was thrown: False, True, or a run-time value."""
     found: Any = False
     for handler in low.catching:
         flag = low.state.heap[handler.flag]
@@ -35,29 +35,29 @@ def has_thrown(low: Lowering) -> Any:
 
 
 def unless_thrown(low: Lowering, rest: Callable[[], Any]) -> Any:
-    """``rest()``, or ``Unwinding`` where something was thrown."""
-    left = has_thrown(low)
-    if left is False:
+    """Returns ``rest()``, or ``Unwinding`` where something was thrown."""
+    thrown = has_thrown(low)
+    if thrown is False:
         return rest()
-    if left is True:
+    if thrown is True:
         return Unwinding()
 
-    def goes_on() -> Any:
+    def go_on() -> Any:
         assume_not_thrown(low)
         return rest()
 
-    return low.choose(left, Unwinding, goes_on)
+    return low.choose(thrown, Unwinding, go_on)
 
 
 def assume_not_thrown(low: Lowering) -> None:
-    """From here on nothing was thrown, as is known."""
+    """Clears the flags of the active handlers: nothing was thrown on this path."""
     for handler in low.catching:
         low.state.heap |= {handler.flag: False, handler.thrown: MISSING}
 
 
 @contextmanager
 def handling(low: Lowering, handlers: tuple[ActiveHandler, ...]) -> Iterator[None]:
-    """Inside, these handlers are at work."""
+    """Enters a block with these active handlers."""
     before, low.catching = low.catching, handlers
     try:
         yield
@@ -66,7 +66,7 @@ def handling(low: Lowering, handlers: tuple[ActiveHandler, ...]) -> Iterator[Non
 
 
 def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
-    """``evaluate()``, or what it gave when this statement was begun before."""
+    """Returns ``evaluate()``, or its value from an earlier evaluation of this statement."""
     if not low.catching:
         return evaluate()
     begun = low.replayed
@@ -103,8 +103,8 @@ def _forget_operands(low: Lowering, begun: int) -> None:
 def resumable(
     low: Lowering, evaluate: Callable[[], Any], then: Callable[[Any], Any] = lambda value: value
 ) -> Any:
-    """``evaluate()``; what follows something that may be thrown stands in a branch. Where there
-    is such a branch, that goes on with ``then`` of the value."""
+    """Returns ``evaluate()``. What follows a possible throw is lowered inside a branch. In such a
+    branch ``then`` is applied to the value."""
     if not low.catching:
         return evaluate()
     before = low.evaluated, low.replayed
@@ -125,7 +125,7 @@ def resumable(
 
 
 def must_not_throw(low: Lowering, evaluate: Callable[[], Any], what: str, cure: str) -> Any:
-    """``evaluate()``, which must not be left from its middle."""
+    """Returns ``evaluate()``. Refuses one that may throw to an active handler."""
     try:
         return evaluate()
     except MayHaveThrown:

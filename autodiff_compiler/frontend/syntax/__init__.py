@@ -1,2 +1,1 @@
-"""Python text to a small Python: the source of a function, the language fence, syntax without
-special forms."""
+"""Python source to a small Python: the source of a function, the supported subset, desugaring."""

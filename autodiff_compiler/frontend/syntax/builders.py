@@ -1,5 +1,4 @@
-"""Makes syntax nodes at the position of a node of the user's (``at``), so that each has a span, and
-goes through them."""
+"""Builders of syntax nodes at the position of a user's node (``at``), so that each has a span."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from autodiff_compiler.frontend.syntax.nodes import (
 
 
 def fresh_name(taken: set[str], wish: str) -> str:
-    """``wish``, or the first of ``wish_1``, ``wish_2``, … that is not taken; takes it."""
+    """Returns ``wish``, or the first of ``wish_1``, ``wish_2``, … that is not taken; takes it."""
     free, number = wish, 0
     while free in taken:
         number += 1
@@ -28,12 +27,12 @@ def fresh_name(taken: set[str], wish: str) -> str:
 
 
 def placed(at: gast.AST, node: gast.AST) -> gast.AST:
-    """``node`` with the position of ``at``."""
+    """Returns ``node`` with the position of ``at``."""
     return gast.copy_location(node, at)
 
 
 def name(text: str, at: gast.AST, context: type = gast.Load) -> gast.Name:
-    """A read of a variable, or with ``gast.Store`` a write."""
+    """Returns a read of a variable, or with ``gast.Store`` a write."""
     return placed(at, gast.Name(text, context(), None, None))
 
 
@@ -43,22 +42,22 @@ def guarded(text: str, at: gast.AST) -> gast.Name:
 
 
 def constant(value: Any, at: gast.AST) -> gast.Constant:
-    """True, False, None, a number or a string."""
+    """Returns a literal: True, False, None, a number or a string."""
     return placed(at, gast.Constant(value, None))
 
 
 def assign(target: str, value: gast.AST, at: gast.AST) -> gast.Assign:
-    """``target = value``."""
+    """Returns ``target = value``."""
     return placed(at, gast.Assign([name(target, at, gast.Store)], value, None))
 
 
 def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
-    """``target = True`` or ``target = False``."""
+    """Returns ``target = True`` or ``target = False``."""
     return assign(target, constant(value, at), at)
 
 
 def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
-    """The loop that appends what a comprehension over ``source`` makes to the list ``items``."""
+    """Returns the loop that appends the items of a comprehension over ``source`` to ``items``."""
     append = placed(node, gast.Attribute(name(items, node), "append", gast.Load()))
     made = placed(node, gast.Expr(placed(node, gast.Call(append, [node.elt], []))))
     for generator in reversed(node.generators):
@@ -71,8 +70,10 @@ def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
 
 
 def by_position(node: gast.AST, items: str, at: str, first: str, counts: bool) -> gast.stmt:
-    """The ``while`` that goes through the list ``items`` as the ``for`` at ``node`` does. With
-    ``counts`` each item comes with its number, of which the first one is ``first``."""
+    """Returns the ``while`` over the list ``items`` that does the same as the ``for`` at ``node``.
+
+    With ``counts`` each item comes with its number; the first number is ``first``.
+    """
 
     def plus(left: str, right: gast.AST) -> gast.AST:
         return placed(node, gast.BinOp(name(left, node), gast.Add(), right))
@@ -94,7 +95,7 @@ def builtin(thing: Any, at: gast.AST) -> gast.Name:
 
 
 def nodes_of_scope(node: gast.AST) -> Iterator[gast.AST]:
-    """``node`` and what is below it, but for what is inside of functions."""
+    """Yields ``node`` and the nodes below it, but none inside inner functions."""
     yield node
     if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
         for child in children(node):
@@ -102,14 +103,14 @@ def nodes_of_scope(node: gast.AST) -> Iterator[gast.AST]:
 
 
 def conjunction(tests: Sequence[Any], at: gast.AST) -> gast.AST:
-    """``one and other``; True for none."""
+    """Returns ``one and other``; True for no tests."""
     if len(tests) < 2:
         return tests[0] if tests else constant(True, at)
     return placed(at, gast.BoolOp(gast.And(), list(tests)))
 
 
 def negated_disjunction(flags: list[str], at: gast.AST) -> gast.AST:
-    """``not flag``, or ``not (one or other)``."""
+    """Returns ``not flag``, or ``not (one or other)``."""
     names = [name(text, at) for text in flags]
     test = names[0] if len(names) == 1 else placed(at, gast.BoolOp(gast.Or(), names))
     return placed(at, gast.UnaryOp(gast.Not(), test))

@@ -1,4 +1,4 @@
-"""By which ways a block of statements is left, before ``desugar`` makes them plain structure."""
+"""Early exits of a block of statements, before ``desugar`` makes them plain structure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NESTING = (gast.If, gast.Try, *LOOPS)
 
 @dataclass(frozen=True)
 class ExitContext:
-    """What an exit becomes where it stands: the names it sets; empty where none is needed.
+    """The flags that exits set in a block. A flag that is not needed is empty.
 
-    At the end of a function ``return`` stays (``returned`` is empty), and at the end of a loop's
-    body ``continue`` is nothing (``skip`` is empty). ``break`` always sets ``stop``.
+    At the end of a function ``return`` stays (``returned`` is empty). At the end of a loop's body
+    ``continue`` is dropped (``skip`` is empty). ``break`` always sets ``stop``.
     """
 
     returned: str = ""
@@ -31,20 +31,20 @@ class ExitContext:
     skip: str = ""
 
     def flags(self, kinds: Exits) -> list[str]:
-        """The names that exits of these kinds set to true."""
+        """Returns the flags that exits of these kinds set to true."""
         names = {gast.Break: self.stop, gast.Return: self.returned, gast.Continue: self.skip}
         return [name for kind, name in names.items() if kind in kinds and name]
 
 
 class ExitAnalysis:
-    """Tells how blocks are left, each statement once; what was asked for must not change."""
+    """The exits of blocks, computed once for each statement. The statements must not change."""
 
     def __init__(self) -> None:
         self.exits: dict[gast.stmt, Exits] = {}
         self.known: dict[gast.stmt, bool] = {}
 
     def exits_of(self, block: Sequence[gast.stmt]) -> Exits:
-        """Return the kinds of exit by which ``block`` may be left early."""
+        """Returns the kinds of exit by which ``block`` may be left early."""
         return set().union(*map(self._exits, block))
 
     def _exits(self, stmt: gast.stmt) -> Exits:
@@ -65,7 +65,7 @@ class ExitAnalysis:
         return kinds
 
     def never_falls_through(self, block: Sequence[gast.stmt]) -> bool:
-        """Decide whether control never reaches the end of ``block``."""
+        """True if control never reaches the end of ``block``."""
         return any(map(self._never_falls_through, block))
 
     def _never_falls_through(self, stmt: gast.stmt) -> bool:
@@ -101,7 +101,7 @@ def never_falls_through(block: Sequence[gast.stmt]) -> bool:
 
 
 def is_endless(stmt: gast.For | gast.While, inside: Exits) -> bool:
-    """Whether a loop can only be left by ``return``: a ``while True`` without ``break``."""
+    """True if a loop can only be left by ``return``: a ``while True`` without ``break``."""
     test = getattr(stmt, "test", None)
     ends = gast.Break in inside or bool(exit_flags(stmt))
     return isinstance(test, gast.Constant) and bool(test.value) and not ends

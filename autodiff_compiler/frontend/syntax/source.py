@@ -1,8 +1,8 @@
-"""Finds the text of a function, and parses it so that every node keeps the user's own position.
+"""Finds the source of a function, and parses it so that every node keeps the user's own position.
 
 The whole file is parsed and the function looked up in its tree. Nothing has to be dedented (which
 would break strings of several lines), and the positions in the tree are those of the file. A
-function without text (typed at a prompt, made by ``exec``) is refused with a cure.
+function without source (typed at a prompt, made by ``exec``) is refused with a cure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A function's tree together with the text it was read from; each is like itself alone.
+    """A function's tree, and the text of its file. Two are equal only if they are one object.
 
     ``tree`` has no decorators, and a lambda is a function called ``<lambda>`` whose body is one
     ``return``. ``lines`` are all lines of the file; positions in the tree are positions in it.
@@ -47,7 +47,7 @@ class Source:
     spans: dict[gast.AST, Span] = field(default_factory=dict, init=False, repr=False)
 
     def span(self, node: gast.AST) -> Span:
-        """Where ``node`` stands. A node of several lines ends where its first line ends."""
+        """Returns the span of ``node``. One of several lines ends where its first line ends."""
         found = self.spans.get(node)
         if found is None:
             found = self.spans[node] = self._span(self._placed(node))
@@ -62,7 +62,7 @@ class Source:
         return Span(self.file, node.lineno, start + 1, max(end, start + 1) + 1, line)
 
     def segment(self, node: gast.AST) -> str:
-        """The user's characters that ``node`` was parsed from."""
+        """Returns the user's characters that ``node`` was parsed from."""
         node = self._placed(node)
         last = self._line(node.end_lineno)[
             : _column(self._line(node.end_lineno), node.end_col_offset)
@@ -77,7 +77,7 @@ class Source:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
     def _placed(self, node: gast.AST) -> gast.AST:
-        """The first node at or below ``node`` that has a position (operators have none)."""
+        """Returns the first node at or below ``node`` with a position (operators have none)."""
         for part in nodes_in(node):
             if getattr(part, "lineno", None) and getattr(part, "end_lineno", None):
                 return part
@@ -86,7 +86,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class RelocatedSource(Source):
-    """A text of ours that stands for the user's at ``place``, and is told as that."""
+    """A source of this package that replaces the user's at ``place``: reports name that place."""
 
     place: Span
 
@@ -95,7 +95,7 @@ class RelocatedSource(Source):
 
 
 def read_source(function: Callable[..., Any]) -> Source:
-    """The source of a Python function, method or lambda; raises ``SourceNotFound``."""
+    """Returns the source of a Python function, method or lambda, or raises ``SourceNotFound``."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
@@ -136,7 +136,7 @@ def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
 
 
 def span_of_class(kind: type) -> Span | None:
-    """Where the text of a class begins, if it has one."""
+    """Returns the place where the source of a class begins, or None if it has no source."""
     try:
         lines, first = inspect.getsourcelines(kind)
         file = inspect.getsourcefile(kind) or ""
@@ -169,10 +169,10 @@ def _code_title(code: CodeType) -> str:
 
 
 def _is_unchanged(text: str, node: ast.AST, code: CodeType) -> bool:
-    """Whether ``text`` still says at ``node`` what ``code`` was compiled from.
+    """True if ``text`` still has at ``node`` the source that ``code`` was compiled from.
 
-    A file may be edited while a program runs. pytest compiles asserts in its own way, so what it
-    has compiled is taken on trust.
+    A file may be edited while a program runs. pytest compiles asserts in its own way, so code that
+    it compiled is trusted.
     """
     if any(name.startswith("@py") for each in _codes(code) for name in _names_in(each)):
         return True
@@ -185,7 +185,7 @@ def _is_unchanged(text: str, node: ast.AST, code: CodeType) -> bool:
     )
 
 
-#: The flags of a code object that say what its file imported from ``__future__``.
+#: The flags of a code object for the names that its file imported from ``__future__``.
 _FUTURE = functools.reduce(
     or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
@@ -193,8 +193,11 @@ _FUTURE = functools.reduce(
 
 @functools.lru_cache(maxsize=64)
 def _compile_around(text: str, line: int | None, future: int) -> CodeType:
-    """The file, or of its functions and classes only those that reach over ``line``: to compile
-    one of many is much quicker. (What is imported must stay, which decides how it is called.)"""
+    """Returns the code of the file, or only of its functions and classes that contain ``line``.
+
+    To compile one of many is much faster. Other statements stay: imports change the bytecode of
+    calls.
+    """
     module, _ = _parse(text)
     kept = [
         statement
@@ -208,8 +211,8 @@ def _compile_around(text: str, line: int | None, future: int) -> CodeType:
 def _functions(
     node: ast.AST, owner: str = "", line: int | None = None
 ) -> Iterator[tuple[Any, str]]:
-    """Every function and lambda below ``node``, each with the name of the class around it; only
-    in statements that reach over ``line``, if that is given."""
+    """Yields every function and lambda below ``node`` with the name of the class around it. Leaves
+    out statements that do not contain ``line``, if it is given."""
     for child in children(node):
         if line is not None and not _reaches(child, line):
             continue
@@ -219,19 +222,19 @@ def _functions(
 
 
 def _reaches(node: Any, line: int) -> bool:
-    """Whether a node stands over ``line``. Only statements are asked for their places: those of
-    what is in the text of a string are not to be relied on."""
+    """True if a node contains ``line``, or is no statement: positions inside an f-string are not
+    reliable."""
     return not isinstance(node, ast.stmt) or _first_line(node) <= line <= (node.end_lineno or line)
 
 
 def _first_line(node: Any) -> int:
-    """The line a code object calls its first: that of the first decorator, if there is one."""
+    """Returns the first line of a code object: that of the first decorator, if there is one."""
     decorators = getattr(node, "decorator_list", ())
     return int(decorators[0].lineno if decorators else node.lineno)
 
 
 def _find_node(module: ast.Module, code: CodeType) -> tuple[Any, str]:
-    """The node that ``code`` was compiled from, and the class around it."""
+    """Returns the node that ``code`` was compiled from, and the name of the class around it."""
     found = [
         (node, owner)
         for node, owner in _functions(module, line=code.co_firstlineno)
@@ -254,11 +257,11 @@ def _find_node(module: ast.Module, code: CodeType) -> tuple[Any, str]:
 def _with_same_code(
     module: ast.Module, found: list[tuple[Any, str]], code: CodeType
 ) -> list[tuple[Any, str]]:
-    """Those lambdas of one line that compile to ``code``.
+    """Returns those lambdas of one line that compile to ``code``.
 
-    The file is compiled once more, with each candidate beyond the file's end, so that its code
-    object is known by its first line. (A lambda compiled by itself would not do: names of enclosing
-    functions would look like globals. All of it moves: bytecode depends on where lines end.)
+    The file is compiled once more, with each candidate moved beyond the file's end: its first line
+    then identifies its code object. A lambda compiled by itself would not do, for names of
+    enclosing functions would be globals. All of it moves, for bytecode depends on line ends.
     """
     length = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in nodes_in(module))
     moved = copy.deepcopy(module)
@@ -288,7 +291,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _fingerprint(code: CodeType) -> tuple[Any, ...]:
-    """All of a code object except positions; constants by ``repr``, for ``1 == 1.0 == True``."""
+    """Returns a code object without positions; constants by ``repr``, for ``1 == 1.0 == True``."""
     constants = tuple(
         _fingerprint(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts
     )
@@ -300,7 +303,7 @@ def _fingerprint(code: CodeType) -> tuple[Any, ...]:
 
 
 def _as_function(tree: gast.AST) -> gast.FunctionDef:
-    """Without decorators; a lambda as a function with one ``return``."""
+    """Returns a function without decorators; a lambda becomes a function with one ``return``."""
     if not isinstance(tree, gast.Lambda):
         tree.decorator_list = []
         return tree
@@ -318,7 +321,7 @@ def _as_function(tree: gast.AST) -> gast.FunctionDef:
 
 
 def _argument_names(tree: gast.FunctionDef) -> tuple[str, ...]:
-    """The arguments in the order in which a code object lists them."""
+    """Returns the arguments in the order of a code object."""
     args = tree.args
     named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     return tuple(arg.id for arg in named if arg is not None)
@@ -329,7 +332,7 @@ _NAMED = ("id", "attr", "name", "rest")
 
 
 def _mangle(tree: gast.FunctionDef, owner: str) -> None:
-    """Give the private names (``self.__w``) of a class's methods the form Python gives them."""
+    """Mangles the private names (``self.__w``) of a class's methods as Python does."""
     prefix = "_" + owner.lstrip("_")
     if prefix == "_":
         return
@@ -351,5 +354,5 @@ def _mangle(tree: gast.FunctionDef, owner: str) -> None:
 
 
 def _column(line: str, offset: int | None) -> int:
-    """The character at a byte offset: the parser counts bytes of UTF-8, readers characters."""
+    """Returns the character at a byte offset: the parser counts bytes of UTF-8."""
     return len(line.encode()[: offset or 0].decode(errors="ignore"))

@@ -1,2 +1,1 @@
-"""Rewrites of the syntax tree: statements that the rest of the front end does not know become ones
-that it does."""
+"""Desugaring: rewrites of the syntax tree to the few statements that the rest lowers."""

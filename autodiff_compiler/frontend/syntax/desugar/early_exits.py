@@ -1,9 +1,9 @@
-'''Turns early exits into plain structure, and short forms of assignment into long ones.
+'''Rewrites early exits to plain structure, and short forms of assignment to long ones.
 
-After it ``break`` and ``continue`` are gone, and every path through a function ends in a ``return``
+Afterwards ``break`` and ``continue`` are gone. Every path through a function ends in a ``return``
 (or a ``raise``) that is the last statement of its block, inside nothing but ``if``s that are last
 themselves. No statement is ever duplicated. Every new node has the position of the user's statement
-that it came from. ``_Rewriter`` has the cases; here is one with all of them:
+that it came from. ``_Rewriter`` has the cases. An example with all of them:
 
 >>> _show("""
 ... def first_large(xs, limit):
@@ -42,9 +42,10 @@ def first_large(xs, limit):
         else:
             return total
 
-Every loop has the attribute ``until``, a tuple of names, ``('stop', 'returned')`` above: it ends
-after the iteration in which one of them became true. ``result`` is not initialised. The ``BinOp``
-made from ``x += y`` has the attribute ``augmented``, because ``+=`` extends a list in place.
+A loop with early exits is a ``ForUntil`` or ``WhileUntil`` with a tuple of names, ``until``:
+``('stop', 'returned')`` above. It ends after the iteration in which one of them became true.
+``result`` is not initialised. The value made from ``x += y`` is an ``AugmentedBinOp``, because
+``+=`` extends a list in place.
 '''
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ Block: TypeAlias = list[gast.stmt]
 
 
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
-    """The function in plain structure, as a new tree; functions inside it likewise."""
+    """Returns the function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
     plain = desugar_nonlocal(
         desugar_with(desugar_match(desugar_insert_gradient(desugar_walrus_tests(copied(tree)))))
@@ -95,7 +96,7 @@ def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
 
 @functools.lru_cache(maxsize=1024)
 def desugared(source: Source) -> gast.FunctionDef:
-    """``desugar(source)``, kept: a text is lowered once per signature but desugared once."""
+    """Returns ``desugar(source)``, cached: one function is lowered for many signatures."""
     return desugar(source)
 
 
@@ -108,7 +109,8 @@ def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
 
 
 def _simplify_statements(block: Sequence[gast.stmt], ways: ExitAnalysis) -> Block:
-    """Long assignments, functions inside rewritten, and nothing after a statement that leaves.
+    """Returns the block with plain assignments and rewritten inner functions, and without
+    statements behind an exit.
 
     >>> _show('''
     ... def f(x, y):
@@ -156,14 +158,14 @@ def _simplify_statements(block: Sequence[gast.stmt], ways: ExitAnalysis) -> Bloc
 
 
 class _Rewriter:
-    """Rewrites the blocks of one function; knows which names are taken."""
+    """The rewriting of early exits in one function; ``taken`` are the names in use."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
         self.ways = ExitAnalysis()  # a statement is asked about before it is rewritten
 
     def block(self, block: Sequence[gast.stmt], place: ExitContext) -> Block:
-        """``block`` without early exits. A statement that has some takes the rest along."""
+        """Returns ``block`` without early exits. A statement with some contains the rest, too."""
         done: Block = []
         for number, stmt in enumerate(block):
             if isinstance(stmt, EXITS):
@@ -181,11 +183,11 @@ class _Rewriter:
         return done
 
     def filled(self, block: Sequence[gast.stmt], place: ExitContext, at: gast.AST) -> Block:
-        """The same for a block that must not be empty."""
+        """Returns the same for a block that must not be empty."""
         return self.block(block, place) or [builders.placed(at, gast.Pass())]
 
     def leave(self, stmt: gast.stmt, place: ExitContext) -> Block:
-        """An exit as assignments, where it cannot be left standing or left out."""
+        """Returns an exit as assignments, unless it can stay or be dropped."""
         if isinstance(stmt, gast.Return):
             value = stmt.value or builders.constant(None, stmt)
             if not place.returned:
@@ -198,7 +200,7 @@ class _Rewriter:
         return [builders.flag(name, True, stmt)] if name else []
 
     def branch(self, stmt: gast.If, rest: Block, place: ExitContext) -> Block:
-        """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
+        """Rewrites an ``if`` with exits. If one branch exits, the rest moves into the other one.
 
         >>> _show('''
         ... def f(a, b):
@@ -215,7 +217,7 @@ class _Rewriter:
             else:
                 return a
 
-        If both branches may go on, exits set flags, and the rest asks them:
+        If both branches may reach their end, exits set flags, and the rest tests them:
 
         >>> _show('''
         ... def f(a, b):
@@ -254,7 +256,7 @@ class _Rewriter:
         return [*before, stmt, *after]
 
     def loop(self, stmt: gast.For | gast.While, rest: Block, place: ExitContext) -> Block:
-        """A loop; exits in its body set the flags of ``until``, and ``else`` asks for ``stop``.
+        """Rewrites a loop. Exits in its body set the flags of ``until``; ``else`` tests ``stop``.
 
         >>> _show('''
         ... def f(xs):
@@ -309,7 +311,7 @@ class _Rewriter:
         return [*before, stmt]
 
     def attempt(self, stmt: gast.Try, rest: Block, place: ExitContext) -> Block:
-        """A ``try``: what follows its body asks which of its handlers caught.
+        """Rewrites a ``try``: the code behind its body tests which of its handlers caught.
 
         >>> _show('''
         ... def f(x, low):
@@ -356,7 +358,7 @@ class _Rewriter:
         return done + after
 
     def enter(self, kinds: Exits, place: ExitContext, at: gast.stmt) -> tuple[ExitContext, Block]:
-        """The place inside a statement that something follows: exits need flags there."""
+        """Returns the context inside a statement that is not the last one: exits need flags."""
         before: Block = []
         if gast.Return in kinds and not place.returned:
             returned, result = (
@@ -373,7 +375,7 @@ class _Rewriter:
     def resume(
         self, kinds: Exits, place: ExitContext, inner: ExitContext, rest: Block, at: gast.stmt
     ) -> Block:
-        """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
+        """Returns the code behind a statement whose exits of ``kinds`` set flags of ``inner``."""
         done = self.block(rest, place)
         if gast.Return in kinds and not place.returned:
             result = builders.placed(at, gast.Return(builders.guarded(inner.result, at)))
@@ -385,7 +387,7 @@ class _Rewriter:
 
 
 def _with_final_return(block: Block, at: gast.AST, ways: ExitAnalysis) -> Block:
-    """With ``return None`` at the end of each path that has no ``return``.
+    """Returns the block with ``return None`` at the end of each path without ``return``.
 
     >>> _show('''
     ... def f(a):

@@ -1,4 +1,4 @@
-'''``with insert_grad_of(x) as d_x:`` as an inner function: its body is text of the backward.
+'''``with insert_grad_of(x) as d_x:`` as an inner function: its body is code of the backward.
 
 >>> import gast
 >>> tree = gast.parse("""
@@ -32,7 +32,7 @@ NAME = "insert_grad_of"
 
 
 def is_insert_gradient(node: Any) -> bool:
-    """Whether a ``with`` has that form, for one variable, and is not left from inside."""
+    """True if a ``with`` has this form, for one variable, and no early exit inside."""
     if len(node.items) != 1 or not isinstance(node.items[0].optional_vars, gast.Name):
         return False
     call = node.items[0].context_expr
@@ -45,7 +45,7 @@ def is_insert_gradient(node: Any) -> bool:
 
 
 def desugar_insert_gradient(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with such statements made inner functions; changes it."""
+    """Returns ``tree`` with such statements made inner functions; changes it."""
     return _DesugarInsertGradient().visit(tree)
 
 

@@ -1,4 +1,4 @@
-'''``match`` as ``if``s: what a pattern asks becomes a test, what it captures an assignment.
+'''``match`` as ``if``s: the conditions of a pattern become tests, its captures assignments.
 
 >>> tree = gast.parse("""
 ... def f(x, kind):
@@ -30,14 +30,14 @@ import gast
 
 from autodiff_compiler.frontend.syntax import builders
 
-#: Classes whose one positional pattern is for the thing itself.
+#: Classes whose single positional pattern matches the object itself.
 SELF_MATCHING = frozenset(
     "bool bytearray bytes dict float frozenset int list set str tuple".split()
 )
 
 
 def desugar_match(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with every ``match`` made ``if``s; changes it."""
+    """Returns ``tree`` with every ``match`` made ``if``s; changes it."""
     return _DesugarMatch().visit(tree)
 
 
@@ -75,7 +75,7 @@ PatternTests = tuple[list[Any], list[tuple[str, Any]]]
 
 
 def _capture_tests(captures: Sequence[tuple[str, Any]]) -> list[Any]:
-    """Captures inside a test: a tuple of one is true, whatever is in it."""
+    """Returns captures as tests: a tuple of one item is always true."""
     tests = []
     for name, value in captures:
         target = builders.name(name, value, gast.Store)
@@ -85,13 +85,13 @@ def _capture_tests(captures: Sequence[tuple[str, Any]]) -> list[Any]:
 
 
 class _Pattern:
-    """Takes patterns apart; every new node stands where ``at`` does."""
+    """The tests and captures of patterns. Every new node has the position of ``at``."""
 
     def __init__(self, at: Any):
         self.at = at
 
     def asks(self, pattern: Any, subject: Any) -> PatternTests:
-        """The tests of a pattern, and what it captures: names with expressions."""
+        """Returns the tests of a pattern, and its captures: names with expressions."""
         found: PatternTests = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
         return found
 
@@ -143,8 +143,8 @@ class _Pattern:
                 self.at, gast.Attribute(pattern.cls, "__match_args__", gast.Load())
             )
             name = self.item(names, builders.constant(place, self.at))
-            self.add(asked, self.asks(part, subject if whole else
-                                      self.called(getattr, subject, name)))  # fmt: skip
+            attribute = subject if whole else self.called(getattr, subject, name)
+            self.add(asked, self.asks(part, attribute))
         for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns):
             read = builders.placed(self.at, gast.Attribute(subject, name, gast.Load()))
             self.add(asked, self.asks(part, read))
@@ -160,7 +160,7 @@ class _Pattern:
         return asked
 
     def rest(self, subject: Any, keys: Sequence[Any]) -> Any:
-        """``{k: v for k, v in subject.items() if k not in (…)}``."""
+        """Returns ``{k: v for k, v in subject.items() if k not in (…)}``."""
         k, v = (builders.name(n, self.at, gast.Store) for n in ("k", "v"))
         items = builders.placed(self.at, gast.Attribute(subject, "items", gast.Load()))
         pairs = builders.placed(self.at, gast.Call(items, [], []))
@@ -183,7 +183,7 @@ class _Pattern:
         return builders.placed(self.at, gast.Call(self.known(function), list(args), []))
 
     def known(self, thing: Any) -> Any:
-        """One of Python's own, whatever the text calls by its name."""
+        """Returns a read of a builtin, also where a variable has its name."""
         return builders.builtin(thing, self.at)
 
     def item(self, owner: Any, key: Any) -> Any:

@@ -31,12 +31,12 @@ from autodiff_compiler.fast_ast import children, nodes_in
 from autodiff_compiler.frontend.syntax import builders
 
 NAME = "shared"
-_SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
-           gast.GeneratorExp, gast.ClassDef)  # fmt: skip
+_COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+_SCOPES = (gast.FunctionDef, gast.Lambda, gast.ClassDef, *_COMPREHENSIONS)
 
 
 def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with such variables in dicts; changes it."""
+    """Returns ``tree`` with such variables in dicts; changes it."""
     inner = [part for part in _scope_nodes(tree) if isinstance(part, gast.FunctionDef)]
     shared = {name for function in inner for name in _written_outer_variables(function)} & _bound(
         tree
@@ -55,7 +55,7 @@ def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
 
 
 def writes_enclosing_scope(tree: gast.FunctionDef) -> list[Any]:
-    """The ``nonlocal``s for which no function inside the text has the variable."""
+    """Returns the ``nonlocal``s whose variable belongs to no function inside the source."""
     found: list[Any] = []
 
     def visit(function: Any, known: set[str]) -> None:
@@ -78,7 +78,7 @@ def _candidate_names() -> Iterator[str]:
 
 
 def _scope_nodes(function: Any) -> Iterator[Any]:
-    """The nodes of a function's own text; of scopes inside it, only the scopes."""
+    """Yields the nodes of a function, and its inner scopes without their nodes."""
     todo = list(function.body)
     while todo:
         part = todo.pop(0)
@@ -88,8 +88,8 @@ def _scope_nodes(function: Any) -> Iterator[Any]:
 
 
 def _parameters(function: Any) -> list[str]:
-    return [part.id for part in nodes_in(function.args)
-            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Param)]  # fmt: skip
+    names = (part for part in nodes_in(function.args) if isinstance(part, gast.Name))
+    return [name.id for name in names if isinstance(name.ctx, gast.Param)]
 
 
 def _declared(function: Any) -> set[str]:
@@ -97,7 +97,7 @@ def _declared(function: Any) -> set[str]:
 
 
 def _bound(function: Any) -> set[str]:
-    """The variables of a function. What a handler caught is known as its text only, not shared."""
+    """Returns the variables of a function. The variable of a handler is not shared."""
     own = list(_scope_nodes(function))
     stored = {p.id for p in own if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
     stored |= {part.name for part in own if isinstance(part, gast.FunctionDef)}
@@ -106,7 +106,7 @@ def _bound(function: Any) -> set[str]:
 
 
 def _written_outer_variables(function: Any) -> set[str]:
-    """The variables of functions around it that a function, or one inside it, sets."""
+    """Returns the variables of enclosing functions that a function, or one inside it, sets."""
     inner = [part for part in _scope_nodes(function) if isinstance(part, gast.FunctionDef)]
     below = {name for part in inner for name in _written_outer_variables(part)}
     return _declared(function) | below - _bound(function)
@@ -117,7 +117,7 @@ def _names(tree: Any) -> set[str]:
 
 
 class _ReplaceByEntries(gast.NodeTransformer):
-    """Reads and writes of the dict's entries in place of those of variables."""
+    """The replacement of shared variables by entries of the dict."""
 
     def __init__(self, shared: set[str], held: str):
         self.shared, self.held = shared, held

@@ -1,8 +1,8 @@
-"""The fence: which Python a method may be written in.
+"""The supported subset of Python's syntax.
 
-Every node is looked up by the name of its class, in ``ACCEPTED`` or in ``REFUSED``; a node in
-neither (a syntax newer than this file) is refused as well. Nothing later refuses syntax. All that
-is wrong with a method is told at once.
+Every node is looked up by the name of its class, in ``ACCEPTED`` or in ``REFUSED``. A node in
+neither (a syntax newer than this file) is refused as well. Nothing later refuses syntax. All
+problems of a method are reported at once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ BinOp UnaryOp BoolOp Compare IfExp JoinedStr FormattedValue NamedExpr
 """
 ACCEPTED = frozenset(_ACCEPTED.split())
 
-# Parts of statements that are refused as a whole: nothing more is said about them.
+# Parts of statements that are refused as a whole, and parts of accepted statements.
 _PARTS = """
 ExceptHandler withitem alias match_case MatchValue MatchSingleton MatchSequence MatchMapping
 MatchClass MatchStar MatchAs MatchOr TypeVar ParamSpec TypeVarTuple Interpolation
 """
 
-# What has no meaning of its own to accept or refuse.
+# Nodes without a meaning of their own.
 _MARKS = (gast.operator, gast.unaryop, gast.boolop, gast.cmpop, gast.expr_context)
 
 # Kind of node -> cause and cure; '{name}' is the function that the node stands in.
@@ -115,7 +115,7 @@ _UNKNOWN = (
 
 @functools.lru_cache(maxsize=1024)
 def check(source: Source) -> tuple[Problem, ...]:
-    """Everything in ``source`` that is outside the subset, from the first line to the last."""
+    """Returns the problems of all that is outside the subset, from the first line to the last."""
     problems = list(_refusals(source, source.tree, _called(source.tree)))
     return tuple(sorted(problems, key=_position))
 
@@ -144,7 +144,7 @@ def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
             UnsupportedSyntax, cause.format(**facts), cure.format(**facts), source.span(node)
         )
         if isinstance(node, gast.ClassDef):
-            return  # what stands in it would be refused for reasons that go away with it
+            return  # refusals inside it would go away with it
     if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
         name = _called(node)
     for child in children(node):
@@ -152,7 +152,7 @@ def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
 
 
 def _kind(node: gast.AST) -> str:
-    """The key of ``node`` in the tables: its class, or what it is by a flag."""
+    """Returns the key of ``node`` in the tables: its class, or its kind by a flag."""
     if isinstance(node, gast.comprehension) and node.is_async:
         return "async comprehension"
     return type(node).__name__

@@ -1,9 +1,9 @@
-"""``try``: its body becomes a ``TryBody``, and what follows asks which of its handlers caught.
+"""``try``: its body becomes a ``TryBody``, and the code behind it tests which handler caught.
 
-Who catches what is known while lowering: the handlers are a stack there (``stepping``), through
-calls as well, and whatever is thrown inside sets the flag of the first that catches its class. The
-handlers themselves, ``else`` and what comes after are plain ``if``s on these flags (``desugar``).
-``finally`` catches everything, and raises it again behind its own statements.
+Lowering knows which handler catches an exception: the active handlers are a stack, through calls as
+well (``core/unwinding.py``), and a throw sets the flag of the first that catches its class. The
+bodies of the handlers, ``else`` and the rest become plain ``if``s on these flags. ``finally``
+catches everything, and raises it again behind its own statements.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from autodiff_compiler.frontend.syntax.nodes import PlainTree
 
 @dataclass(frozen=True, eq=False)
 class ExceptClause:
-    """A handler in the text: the classes that it catches (None: all) as an expression; whether its
-    variable is read (``told``), and whether it raises again what it caught (``again``).
-    ``watched`` says whether it must run for whatever is raised."""
+    """An ``except`` clause in the source: the classes that it catches as an expression (None: all).
+
+    ``told``: its variable is read. ``again``: it raises the exception again. ``watched``: it must
+    run for any exception of an operation, too.
+    """
 
     classes: Any
     told: bool = False
@@ -43,7 +45,7 @@ class TryBody(gast.stmt):
 
 
 class CaughtException(gast.expr):
-    """Whether a handler caught something; with ``text`` what it says."""
+    """The condition that a handler caught something; with ``text`` the message that it caught."""
 
     _fields = ()
 
@@ -54,7 +56,7 @@ class CaughtException(gast.expr):
 
 
 class Reraise(gast.Raise):
-    """Raises again what a handler caught."""
+    """A ``raise`` of the exception that a handler caught."""
 
     _fields = ()
 
@@ -65,14 +67,14 @@ class Reraise(gast.Raise):
 
 
 def resolve_except_clauses(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with the ways of its handlers known (``ways``), and an ``Reraise`` for every
-    ``raise`` that raises again; changes it."""
+    """Returns ``tree`` with the clauses of each ``try`` in ``ways``, and with a ``Reraise`` for
+    each ``raise`` of a caught exception; changes it."""
     tree.body = _ResolveClauses().block(tree.body, None)
     return tree
 
 
 def with_visible_handlers(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with the body of each ``try`` in a ``with``, for people; changes it."""
+    """Returns ``tree`` with the body of each ``try`` in a ``with``, for readers; changes it."""
     return _ShowHandlers().visit(tree)
 
 
@@ -87,7 +89,7 @@ class _ShowHandlers(PlainTree):
 
 
 def exits_finally(node: gast.Try) -> bool:
-    """Whether ``finally`` returns, breaks or continues, which would drop what was raised."""
+    """True if ``finally`` returns, breaks or continues, which would drop an exception."""
     exits = (gast.Return, gast.Break, gast.Continue)
     return any(
         isinstance(part, exits) for stmt in node.finalbody for part in builders.nodes_of_scope(stmt)
@@ -95,7 +97,7 @@ def exits_finally(node: gast.Try) -> bool:
 
 
 def unsupported_uses(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
-    """Reads of what a handler caught that need more of it than its text."""
+    """Yields reads of a caught exception that need more than its message."""
     if handler.name is None:
         return
     name = handler.name.id if isinstance(handler.name, gast.Name) else handler.name
@@ -114,16 +116,16 @@ def unsupported_uses(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
 
 
 def _is_observable(node: gast.AST) -> bool:
-    """Whether this may be seen outside: it prints, or sets an attribute."""
+    """True if this has an effect outside: it may print, or sets an attribute."""
     stores = isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store)
     return stores or isinstance(node, gast.Expr)
 
 
 class _ResolveClauses:
-    """Finds the handlers of one tree."""
+    """The ``except`` clauses of a tree."""
 
     def block(self, block: Sequence[Any], caught: Any) -> list[Any]:
-        """``block`` in the handler ``caught``: a way and its variable."""
+        """Returns ``block`` inside the handler ``caught``: its clause and its variable."""
         return [self.statement(stmt, caught) for stmt in block]
 
     def statement(self, stmt: Any, caught: Any) -> Any:

@@ -1,4 +1,4 @@
-'''A test of a ``while`` that sets a variable moves into the body, where that can be.
+'''Moves the test of a ``while`` that sets a variable into the body, if there is no ``else``.
 
 >>> tree = gast.parse("""
 ... def f(x):
@@ -26,7 +26,7 @@ from autodiff_compiler.frontend.syntax import builders
 
 
 def desugar_walrus_tests(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with such tests in the bodies of their loops; changes it."""
+    """Returns ``tree`` with such tests in the bodies of their loops; changes it."""
     return _MoveWalrusTests().visit(tree)
 
 

@@ -30,7 +30,7 @@ _EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
 
 
 class WithBoundary(gast.stmt):
-    """Where the body of a ``with`` begins, or ends."""
+    """The beginning, or the end, of the body of a ``with``."""
 
     _fields = ()
 
@@ -41,7 +41,7 @@ class WithBoundary(gast.stmt):
 
 
 def exits_at_end_only(node: Any) -> bool:
-    """Whether a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
+    """True if a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
     last = node.body[-1]
     body = node.body[:-1] if isinstance(last, gast.Return) else node.body
     return not any(
@@ -50,7 +50,7 @@ def exits_at_end_only(node: Any) -> bool:
 
 
 def desugar_with(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree``, whose ``with``s are straight, with these made calls; changes it."""
+    """Returns ``tree`` with each ``with`` made calls; changes it. None may have an early exit."""
     return _DesugarWith({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
         tree
     )
