@@ -1,4 +1,4 @@
-"""Classes with the methods that Python asks of objects, for the tests of the data model."""
+"""Classes with special methods, for the tests of the data model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMED = (math, operator)
 
 
 class Full:
-    """Has a method for all that Python asks of an object, each with a factor of its own."""
+    """Has all special methods, each with a factor of its own."""
 
     __array_ufunc__ = None
 
@@ -149,7 +149,7 @@ class Full:
 
 
 class Changing:
-    """Changes in place."""
+    """Has in-place operators."""
 
     def __init__(self, held=None):
         self.held = np.ones(3) if held is None else held

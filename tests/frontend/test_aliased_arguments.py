@@ -1,5 +1,5 @@
-"""Arguments that share memory, where the text writes to one of them: the value is Python's, or the
-call is refused in the line of the write."""
+"""Arguments that share memory, where the function writes to one of them. The value is Python's, or
+the call is refused at the line of the write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Functions that give their argument itself or a copy of it, by how an argument lies in memory:
-each program gives what Python gives, for every layout."""
+"""Functions that return a copy or their argument itself, by its memory layout. Each program agrees
+with Python for every layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHTS = np.sin(np.arange(9.0)).reshape(3, 3)
 
 
 def laid_out(name: str) -> np.ndarray:
-    """Nine numbers in one of NumPy's layouts."""
+    """Returns nine numbers in one of NumPy's layouts."""
     wide = np.arange(36.0).reshape(6, 6) / 10
     return {
         "C": wide[:3, :3].copy(),
@@ -54,7 +54,7 @@ WRITES = ["{}[...] = {} * 0.5 + 1.0", "{}[0] = 0.25", "{} *= 3.0", "np.multiply(
 
 
 def written(*lines: str) -> Callable[..., float]:
-    """The function of ``m`` with these lines as its body."""
+    """Returns a function of ``m`` with these lines as its body."""
     text = "def f(m):\n" + "".join(f"    {line}\n" for line in lines)
     file = f"<program {text}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
@@ -64,7 +64,7 @@ def written(*lines: str) -> Callable[..., float]:
 
 
 def check(fn: Callable[..., float], layouts: Sequence[str] = LAYOUTS) -> None:
-    """Hold value and gradient against Python and differences, for each layout in turn."""
+    """Compares value and gradient with Python and with differences, for each layout in turn."""
     gradient = ms.value_and_grad(fn)
     for name in (*layouts, *layouts):
         value, slope = gradient(laid_out(name))
@@ -96,7 +96,7 @@ def test_written_in_a_loop_and_a_branch() -> None:
 
 
 def test_a_layout_is_a_guard_only_where_it_decides() -> None:
-    """A program that writes to nothing is compiled once for all layouts."""
+    """A program without writes is compiled once for all layouts."""
 
     def reads(m):
         return np.sum(np.ravel(m) * np.arange(9.0))
@@ -174,7 +174,7 @@ def rebound_in_branch(x, m):
 
 @pytest.mark.parametrize("fn", [rebound, rebound_while, rebound_in_branch])
 def test_a_second_name_of_another_rank(fn: Callable[..., float]) -> None:
-    """What may have any number of axes is no number: it is written to under all its names."""
+    """A value of unknown rank is written to under all its names."""
     m = laid_out("C")
     expected = fn(np.ones(3), m.copy())
     try:
@@ -235,7 +235,8 @@ def test_no_axes(fn: Callable[..., Any], kind: Any) -> None:
 
 
 def test_an_array_whose_elements_share_memory_has_no_layout_to_assume() -> None:
-    """NumPy copies it to reshape it; what is not known to be a copy is refused or a copy."""
+    """NumPy copies such an array to reshape it. A write is refused unless the result is known to be
+    a copy."""
 
     def program(m):
         m.reshape(-1)[0] = 0.7

@@ -1,5 +1,5 @@
-"""Python's data model, method by method: what compiled code makes of objects of the user's classes
-is what Python makes of them, value and gradient, or it is refused in the user's line."""
+"""Python's data model, method by method. Value and gradient agree with Python, or the program is
+refused at the user's line."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def rows(text: str) -> list[str]:
 
 
 def compiled(body: str) -> Callable[..., Any]:
-    """The function of ``x`` with this body."""
+    """Returns a function of ``x`` with this body."""
     text = "def program(x):\n" + "".join(f"    {line}\n" for line in body.splitlines())
     file = f"<data model {text}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)

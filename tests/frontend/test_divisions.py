@@ -1,4 +1,4 @@
-"""A NumPy scalar divided by a Python float: NumPy divides, also by zero, where Python raises."""
+"""Division of a NumPy scalar by a Python float. NumPy divides by zero where Python raises."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_texts_are_put_together_by_forward_as_python_does(capsys):
 
 
 class Checked(nn.Cell):
-    """Calls a method for what it does: it returns nothing."""
+    """Calls a method for its effect; it returns nothing."""
 
     def check(self, x):
         if x.shape[0] % 2 != 0:
@@ -221,7 +221,7 @@ def in_a_written_out_loop(x):
     "program", [unpacked_after, asked_by_a_loop, in_a_lambda, on_one_way, in_a_written_out_loop]
 )
 def test_what_follows_a_sure_exception_is_not_compiled(program):
-    """Nothing of it is taken for wrong because what raised gave no value."""
+    """The code after a certain exception is not refused for its missing values."""
     two, three = Tensor([1.0, 2.0]), Tensor([1.0, 2.0, 3.0])
     assert ms.jit(program)(two).asnumpy().tolist() == program(two).asnumpy().tolist()
     check_grads(program, (two,))

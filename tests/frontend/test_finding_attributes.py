@@ -1,5 +1,5 @@
-"""Methods of the user's classes that find attributes somewhere else, in other objects. Value,
-gradient and what the objects hold after each call are Python's."""
+"""User classes that look up attributes in other objects. Value, gradient and the objects' state
+after each call are Python's."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def sets(thing, x):
 
 
 class Holder:
-    """Holds what it is given, and nothing else."""
+    """Holds the given attributes."""
 
     def __init__(self, **held):
         self.__dict__.update(held)
 
 
 class Proxy:
-    """Finds what it has not in another object."""
+    """Looks up missing attributes in another object."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -82,7 +82,7 @@ TOLD = Holder(v=np.ones(3))
 
 
 class ByGlobal:
-    """Finds by a variable of its module."""
+    """Looks up attributes in a global variable."""
 
     def __getattr__(self, name):
         return found_in_told(name)
@@ -115,7 +115,7 @@ def test_object_s_own_reading_goes_below_the_class_s() -> None:
 
 
 class Raising:
-    """Finds nothing, and says so by another exception than Python's own."""
+    """Raises an exception of its own for missing attributes."""
 
     def __init__(self, kind):
         self.__dict__["kind"] = kind
@@ -138,7 +138,7 @@ def test_a_new_attribute_where_looking_for_it_raises(kind: type[Exception]) -> N
 
 
 class Found:
-    """Finds one name always, one name where its own numbers are large, and no other."""
+    """Finds one name always, and another one where its own numbers are large."""
 
     def __init__(self):
         self.v = np.ones(3)

@@ -1,4 +1,4 @@
-"""``float``, ``item``, ``max`` and ``min`` of what has a derivative keep it in plain functions."""
+"""``float``, ``item``, ``max`` and ``min`` keep derivatives in plain functions."""
 
 from __future__ import annotations
 

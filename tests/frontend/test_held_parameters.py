@@ -1,4 +1,4 @@
-"""Parameters under other names: a variable that holds one sees what is written to it."""
+"""Parameters under other names: a variable that refers to one sees the written value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autodiff_compiler.common.parameter import replacing_stored_values
 
 
 class Named(nn.Cell):
-    """Parameters that variables hold."""
+    """Parameters that variables refer to."""
 
     def __init__(self):
         super().__init__()
@@ -78,8 +78,8 @@ WAYS = [
 @pytest.mark.parametrize("x", [[0.3, 0.4], [-0.3, 0.2]], ids=["positive", "negative"])
 def test_a_variable_that_holds_a_parameter_sees_what_is_written(way, x):
     def run(point, stored=None, shift=0.0):
-        """One call, which stores what is given in the place of what it computes: no gradient passes
-        through that, and each read after it counts for the Parameter."""
+        """Makes one call, with given values stored in place of the computed ones. No gradient
+        passes through a stored value, and each read after it counts for the Parameter."""
         plain, seen = Named(), []
         plain.way, plain.w._data = way, plain.w._data + shift
 

@@ -1,4 +1,4 @@
-"""MindSpore's helpers outside of compiled text, what they refuse, and gradients of containers."""
+"""MindSpore's helpers outside of compiled code, their refusals, and gradients of containers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
 
 
 def numbers(value: Any) -> Any:
-    """Tensors as lists, in the structure that they stand in."""
+    """Returns Tensors as lists, in their structure."""
     if isinstance(value, Tensor):
         return value.asnumpy().tolist()
     if isinstance(value, dict):

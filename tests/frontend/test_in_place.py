@@ -1,4 +1,4 @@
-"""Methods that change their tensor: what they leave alone, and what is refused."""
+"""In-place methods of Tensors: aliases that they leave alone, and refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""In plain functions of NumPy arrays integers and bools are constant but for jumps, so whatever
-rounds floats to them has derivative zero: in both modes, of every order, at every level."""
+"""Casts of floats to integers and bools in plain NumPy code have derivative zero. This holds in
+both modes, to every order, at every level."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Items of arrays as Python numbers, in loops: what sums, lists and dicts are made of.
+"""Array items as Python numbers in loops: in sums, lists and dicts.
 
-Each program is compiled with its loop rolled, as its length is known to the run alone or is long,
-and asserted against finite differences.
+Each program is compiled with a rolled loop, since its length is long or known only at run time, and
+compared with finite differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists of run-time length that hold numbers and arrays of one number: gradients are of all."""
+"""Lists of run-time length that hold numbers and arrays with one element: all have gradients."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES = {
 
 
 def slopes(fn, x):
-    """The derivatives of ``fn`` by central differences."""
+    """Returns the derivatives of ``fn`` by central differences."""
     steps = 1e-6 * np.eye(len(x))
     return [(fn(x + step) - fn(x - step)) / 2e-6 for step in steps]
 

@@ -1,6 +1,6 @@
-"""Names of arrays where ways meet: what is cast there stays one array with what it was made of, and
-a name that was lost before a loop is not taken for one that the loop is the first to set. A write
-to an array without axes goes into an array, not into a number of NumPy's."""
+"""Names of arrays where paths join. A cast there keeps the array one with its source. A name that
+was lost before a loop counts as set before it. A write to an array without axes changes the
+array."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_numbers_keep_their_digits(fn: Callable, x: float) -> None:
 
 
 def test_the_gradient_of_a_number_taken_inside_is_a_double() -> None:
-    """So what is computed with it has the dtype that it has in NumPy."""
+    """A value computed from it has NumPy's dtype."""
 
     def weighted(x, a):
         return ms.grad(lambda x: np.sum(np.sin(x * np.array([1.0, 2.0]))))(x) * a

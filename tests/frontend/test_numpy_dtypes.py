@@ -1,5 +1,5 @@
-"""Plain functions have NumPy's dtypes: of all that they make, and of every ufunc that is compiled,
-whatever its operands are and wherever they come from. Values and dtypes are NumPy's own."""
+"""Plain functions have NumPy's dtypes: all arrays that they make, and all ufuncs that are compiled,
+for every kind of operand. Values and dtypes are compared with NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _count = itertools.count()
 
 
 def function(text: str, names: str, **scope):
-    """The function with this body."""
+    """Returns the function with this body."""
     lines = "".join(f"    {line}\n" for line in text.splitlines())
     source = f"def fn({names}):\n{lines}"
     file = f"<dtypes {next(_count)}>"
@@ -273,7 +273,7 @@ def called(name: str, left: str, right: str) -> str:
 
 
 def refused(name: str, *operands) -> bool:
-    """Whether NumPy refuses these operands, or this package by its documentation."""
+    """True if NumPy refuses these operands, or this package by its documentation."""
     ufunc = SIGNS.get(name) or getattr(np, name)
     if ufunc in REAL and any(np.iscomplexobj(operand) for operand in operands):
         return True
@@ -289,8 +289,8 @@ STRONG = ("np.array(2, 'int32')", "np.array(2, 'float32')", "np.array(2, 'float6
 
 
 def pairs(name: str) -> list[tuple[str, str]]:
-    """Every two dtypes, and each beside numbers: as an argument, captured, or made in the text.
-    Sides and places change from pair to pair, and which numbers from ufunc to ufunc."""
+    """Returns all pairs of dtypes, and each dtype beside numbers: as an argument, captured, or made
+    inside. Sides and places alternate between pairs, and the numbers between ufuncs."""
     turn, found = (*SIGNS, *UFUNCS).index(name), []
     for i, dtype in enumerate(DTYPES):
         found += [(dtype, other) for other in DTYPES[: i + 1]]

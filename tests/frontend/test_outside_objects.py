@@ -1,5 +1,5 @@
-"""Objects of the user's from outside: what compiled text read of them, by whatever way, is read
-again when they have changed; and operators ask their methods in Python's order."""
+"""Outside objects of user classes. Compiled code reads them again after they change, and operators
+call their methods in Python's order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X = np.array([0.5, -1.5, 2.0])
 
 
 class Marked:
-    """Equal by its mark, whatever else."""
+    """Compares equal by its mark alone."""
 
     def __init__(self, mark):
         self.mark = mark
@@ -137,7 +137,7 @@ def test_what_the_system_says_is_no_constant():
 
 
 class Sum:
-    """Adds to its like alone; what it does not know it leaves to the other side."""
+    """Adds objects of its own class, and leaves others to the other side."""
 
     def __init__(self, held):
         self.held = held

@@ -1,5 +1,5 @@
-"""Arguments whose elements overlap: a function that writes to one is refused where the write
-stands, one that only reads is not."""
+"""Arguments whose elements overlap. A function that writes to one is refused at the write; one that
+only reads is not."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ OVERLAPPING: dict[str, Callable[[], np.ndarray]] = {
 
 
 def judged(fn: Callable[..., Any], arrays: Callable[[], Any]) -> None:
-    """Hold value and gradient against Python and differences."""
+    """Compares value and gradient with Python and with differences."""
     value, slope = ms.value_and_grad(fn)(arrays())
     assert value == pytest.approx(fn(arrays()), rel=1e-12)
     step = 1e-6 * np.cos(np.arange(9.0)).reshape(3, 3)
@@ -97,7 +97,7 @@ def judged(fn: Callable[..., Any], arrays: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("fn", WRITERS)
 def test_writes(fn: Callable[..., Any]) -> None:
-    """Calls of both kinds in turn: a unit that serves the one kind serves no other."""
+    """Calls of both kinds alternate: a compiled function of one kind does not serve the other."""
     for apart, overlapping in zip(APART.values(), OVERLAPPING.values(), strict=True):
         judged(fn, apart)
         with pytest.raises(CompileError, match="elements of it share memory") as refused:

@@ -1,4 +1,4 @@
-"""Parameters that are written to under another name, or by a function that is given them."""
+"""Parameters that are written to under another name, or by a function that takes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def twice(parameter, amount):
 
 
 class Passed(nn.Cell):
-    """Writes to Parameters that it names otherwise, or hands to functions."""
+    """Writes to Parameters under other names, or passes them to functions."""
 
     def __init__(self, way):
         super().__init__()
@@ -55,7 +55,7 @@ class Passed(nn.Cell):
     "way", ["another name", "a function", "a map", "one value for both", "a branch"]
 )
 def test_parameters_that_are_passed_on(way: str) -> None:
-    """As the same text does where it runs eagerly."""
+    """The result agrees with the same function run eagerly."""
     one, other = Passed(way), Passed(way)
     expected = one(Tensor([3.0]))
     found = ms.jit(other)(Tensor([3.0]))

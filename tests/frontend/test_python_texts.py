@@ -1,7 +1,7 @@
-"""Python as it may be written: private names, decorators, cached functions, imports, ``zip``.
+"""Python's less common forms: private names, decorators, cached functions, imports, ``zip``.
 
-Each text has Python's value and the gradient of central differences; what Python refuses is
-refused, in the user's line.
+Each function has Python's value and the gradient of central differences. Code that Python refuses
+is refused at the user's line.
 """
 
 import importlib.util
@@ -165,7 +165,7 @@ def f(x):
 
 @pytest.fixture
 def imported(tmp_path):
-    """Import a text as a module of its own; gives what an expression means there."""
+    """Imports source code as a module. Returns the value of an expression there."""
     made = []
 
     def load(text: str, expression: str):
@@ -233,7 +233,7 @@ def test_what_python_refuses_is_refused_in_its_line(text, kind, cause, line, imp
 
 
 def test_the_signatures_that_numpy_keeps_to_itself_are_written_down():
-    """Which functions written in C tell their parameters depends on NumPy's version."""
+    """NumPy's version decides which functions written in C report their parameters."""
     written_in_c = type(np.asarray)
     hidden = {each.__name__ for each in NUMPY if type(each) is written_in_c}
     hidden |= {each.__name__ for each in (np.concatenate, np.dot, np.where, np.inner, np.vdot)}

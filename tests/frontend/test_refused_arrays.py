@@ -1,5 +1,5 @@
-"""Arrays whose operators mean something else, and whose dtypes are no numbers, are refused by
-whatever way they enter: as an argument, inside one, from outside, and as a Tensor's data."""
+"""Arrays with other operators or without numbers are refused wherever they enter: as an argument,
+inside one, from outside, and as the data of a Tensor."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ X = np.array([1.0, 2.0])
 
 
 class Doubling(np.ndarray):
-    """An array whose product is none."""
+    """An array with another product."""
 
     def __mul__(self, other: Any) -> Any:
         return self + other
 
 
 class Named(np.ndarray):
-    """An array that computes as every other, and has a name besides."""
+    """An array that computes as usual, and has a name besides."""
 
     name = "x"
 
 
 class Column:
-    """What a Series of another library is: no array, but one can be made of it."""
+    """An object like a Series, which can be converted to an array."""
 
     def __init__(self, numbers: list[float]) -> None:
         self.numbers = numbers
@@ -95,7 +95,7 @@ def test_an_array_of_another_library_is_refused_where_it_is_computed_with(way: s
 
 @pytest.fixture
 def series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """An object of a package that is installed: it is a module in ``site-packages``."""
+    """Returns an object of an installed package: its module is in ``site-packages``."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     (folder / "frames_of_others.py").write_text(LIBRARY, encoding="utf-8")

@@ -46,5 +46,6 @@ def test_what_holds_no_number_has_a_value() -> None:
 
 
 def test_the_table_is_whole() -> None:
-    """What MindSpore runs in both modes, what it refuses in one, and what the modes differ in."""
+    """The table has programs that MindSpore runs in both modes, in one, and with different
+    results."""
     assert len({row.title for row in ROWS}) >= 205

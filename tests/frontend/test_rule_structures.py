@@ -1,4 +1,4 @@
-"""Rules over containers: what ``bprop`` returns for a dict, a tuple, a number, and too much."""
+"""Custom rules over containers: ``bprop`` returns a dict, a tuple, a number, or too many values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of sizes and numbers: across calls, and of what grows in a loop."""
+"""Known sizes and numbers: across calls, and of values that grow in a loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autodiff_compiler.errors import ShapeError
 
 
 def measured(x: Tensor) -> dict:
-    """A tensor, and numbers that are known while compiling."""
+    """Returns a Tensor, and numbers that are known while compiling."""
     doubled = x * 2.0
     return {"rows": x.shape[0], "values": doubled, "kind": "sum", "pair": (3, doubled)}
 
@@ -32,7 +32,7 @@ def test_numbers_that_a_function_returns_beside_tensors_stay_known() -> None:
 
 
 def parts(x: Tensor, width: int) -> list:
-    """x in columns of that width, and the rest."""
+    """Returns ``x`` in columns of a width, and the rest."""
     begin, found = 0, []
     while begin + width < x.shape[1]:
         found.append(x[:, begin : begin + width])
@@ -110,7 +110,7 @@ def test_numpy_makes_arrays_of_sizes_that_a_run_tells() -> None:
 
 
 def test_an_axis_of_an_array_of_unknown_rank_is_kept() -> None:
-    """Which array it is only a run knows; the sum is along the axis all the same."""
+    """The sum is along the axis, whichever array the run takes."""
 
     def program(x, m, n):
         if n:
@@ -147,7 +147,7 @@ def _kept(y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("function", [_aliased, _kept])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_type_without_axes_is_that_of_an_array(function: Callable, dtype: str) -> None:
-    """Not of a number: augmented assignment writes to it under all its names."""
+    """Augmented assignment writes to it under all its names, as to an array."""
     text = {"float64": "f64[]", "float32": "f32[]"}[dtype]
     given = np.array(2.0, dtype)
     assert gradient_source(function, text) == gradient_source(function, given)

@@ -1,7 +1,7 @@
-"""Gradients of what is read from a Parameter after ``construct`` wrote to it.
+"""Gradients of reads from a Parameter after ``construct`` wrote to it.
 
-No gradient passes through what is stored; each read, before and after, counts for the Parameter
-itself. The numbers are MindSpore's, alike in both of its modes.
+No gradient passes through a stored value. Each read, before and after, counts for the Parameter
+itself. The numbers were measured on MindSpore, where both modes agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ X = np.array([1.5, 2.5], np.float32)
 
 
 class Writing(nn.Cell):
-    """Writes to its Parameters in every way."""
+    """Writes to its Parameters in all ways."""
 
     def __init__(self, way: str):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Python as people write it: compiled and eager agree in value, and differences in gradient."""
+"""Python as people write it: compiled and eager values agree, and gradients agree with
+differences."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Functions of an array whose rank a branch decides: a number, a vector or a matrix.
+"""Functions of an array whose rank depends on a branch: a number, a vector or a matrix.
 
-Values and gradients are those of plain Python, by differences, whichever way the run goes.
+Values and gradients are those of plain Python, by differences, on either path.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CASES = [
 
 
 def chosen(text: str, folder: Path) -> Callable[..., Any]:
-    """Return a function of ``x`` or, if ``take`` is positive, of ``other`` in its place."""
+    """Returns a function of ``x`` or, if ``take`` is positive, of ``other`` in its place."""
     path = folder / "chosen.py"
     path.write_text(
         "import numpy as np\n\n\n"

@@ -1,4 +1,4 @@
-"""Reading a variable that the way taken did not set raises, at that moment and with its name."""
+"""A read of a variable that the taken path did not set raises there, with the variable's name."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import autodiff_compiler as ms
 
 
 class State:
-    """An object of the user's."""
+    """A user-defined object."""
 
     def __init__(self) -> None:
         self.array = np.zeros(3)
@@ -81,7 +81,7 @@ def test_what_is_set_from_outside_between_calls_is_read() -> None:
 
 
 class Pair(NamedTuple):
-    """A named tuple of the user's."""
+    """A user-defined named tuple."""
 
     first: Any
     second: Any
@@ -138,7 +138,7 @@ def two_names(x):
 
 
 def laid_open(value: Any) -> Any:
-    """What a value is made up of, with the kind of each part."""
+    """Returns the parts of a value, with the kind of each."""
     if isinstance(value, dict):
         return type(value), [(key, laid_open(item)) for key, item in value.items()]
     if isinstance(value, (list, tuple)):

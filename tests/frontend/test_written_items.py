@@ -1,6 +1,7 @@
-"""Items of dicts from outside that the text writes, by methods that set attributes there too.
+"""Written items of outside dicts, also by methods that set attributes through them.
 
-Value, gradient and what the dicts hold after each call are Python's."""
+Value, gradient and the dicts' contents after each call are Python's.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ X = np.array([1.0, 2.0, 3.0])
 
 
 class Holder:
-    """Holds what it is given, and nothing else."""
+    """Holds the given attributes."""
 
     def __init__(self, **held):
         self.__dict__.update(held)
@@ -30,7 +31,7 @@ def sets(thing, x):
 
 
 class ByDict:
-    """Sets in its ``__dict__``."""
+    """Sets attributes in its ``__dict__``."""
 
     def __init__(self):
         self.__dict__["v"] = np.ones(3)

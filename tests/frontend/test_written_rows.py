@@ -1,5 +1,5 @@
-"""Loops over the rows of an array that their bodies write to: NumPy's rows are views, so that each
-is as it stands when the loop comes to it."""
+"""Loops over the rows of an array that their bodies write to. NumPy's rows are views, so each
+iteration sees the writes before it."""
 
 from __future__ import annotations
 

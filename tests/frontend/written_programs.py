@@ -1,4 +1,4 @@
-"""Programs made of one line of text each, compared with Python and with finite differences."""
+"""Programs made of one line of code each, compared with Python and with finite differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = np.array([0.5, -1.25, 2.1, 0.75])
 
 
 def program(*lines: str) -> Callable[..., Any]:
-    """The function of ``x`` with these lines as its body."""
+    """Returns a function of ``x`` with these lines as its body."""
     text = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
     file = f"<program {text}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
@@ -26,7 +26,8 @@ def program(*lines: str) -> Callable[..., Any]:
 
 
 def problem(function: Callable[..., Any], x: Any = X) -> str:
-    """What is wrong with the value and the gradient of ``function``; empty where nothing is."""
+    """Returns what is wrong with the value and the gradient of ``function``; empty if they are
+    right."""
     want = function(x.copy())
     slopes = [(function(x + step) - function(x - step)) / 2e-6 for step in 1e-6 * np.eye(len(x))]
     given = x.copy()
@@ -41,7 +42,7 @@ def problem(function: Callable[..., Any], x: Any = X) -> str:
 
 
 def problems(texts: dict[str, Callable[..., Any]]) -> list[str]:
-    """What is wrong with each of several programs."""
+    """Returns what is wrong with each of several programs."""
     found = []
     for name, function in texts.items():
         try:
@@ -53,7 +54,7 @@ def problems(texts: dict[str, Callable[..., Any]]) -> list[str]:
 
 
 def refused(function: Callable[..., Any], said: str) -> None:
-    """``function`` is refused, with the place and these words."""
+    """Checks that ``function`` is refused, with the place and these words."""
     with pytest.raises(CompileError, match=said) as caught:
         ms.value_and_grad(function)(X.copy())
     assert "^" in str(caught.value)

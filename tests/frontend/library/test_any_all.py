@@ -1,5 +1,5 @@
-"""How far ``any``, ``all`` and iterators go, what they leave behind, and what a library would
-change unseen."""
+"""``any``, ``all`` and iterators: where they stop, their side effects, and changes by library
+code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def printed(x):
 
 
 @pytest.mark.parametrize("program", [appended, taken, printed])
-def test_where_a_run_decides_nothing_else_may_tell(program):
+def test_items_with_effects_are_refused_where_only_the_run_decides(program):
     with pytest.raises(
         UnsupportedSyntax, match=r"known only when the function runs(.|\n)*with 'break'"
     ):
@@ -104,7 +104,7 @@ def below_two(k):
 
 
 @pytest.mark.parametrize("asked", [below_two, lambda k: k < 2], ids=["outside", "inside"])
-def test_a_text_that_a_library_would_call_is_refused(asked):
+def test_a_function_that_a_library_would_call_is_refused(asked):
     with pytest.raises(UnsupportedSyntax, match="'takewhile' is given a function"):
         ms.jit(lambda x: x * sum(itertools.takewhile(asked, [0, 1, 2])))(Tensor(X))
 
@@ -139,7 +139,7 @@ def one_of_two_iterators(x):
     return sum(items)
 
 
-def test_two_iterators_are_told_apart():
+def test_two_iterators_are_distinguished():
     with pytest.raises(CompileError, match="an iterator in one branch .* another iterator in"):
         ms.jit(one_of_two_iterators)(Tensor(X))
 
@@ -170,7 +170,7 @@ def of_outside(x):
 
 
 @pytest.mark.parametrize("program", [two_names, in_a_call, of_outside])
-def test_a_set_that_others_see_is_not_changed(program):
+def test_a_set_with_another_name_is_not_changed(program):
     with pytest.raises(UnsupportedSyntax, match=r"another name(.|\n)*s = s | t"):
         ms.jit(program)(Tensor(X))
 

@@ -1,4 +1,4 @@
-"""A Cell asked in compiled text which Parameters and Cells it holds."""
+"""Queries of a Cell's Parameters and Cells in compiled code."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ X = Tensor(np.array([0.5, -1.0], np.float32))
 
 
 def difference(net, parameter, at, step=1e-2):
-    """The derivative by one number of a Parameter, of the text that Python runs."""
+    """Returns the derivative with respect to one number of a Parameter, by differences in plain
+    Python."""
     sides = []
     for sign in (1, -1):
         moved = np.array(parameter.asnumpy())
@@ -192,7 +193,7 @@ def exchange(net):
     "change", [freeze, rename, add_parameter, add_cell, remove_cell, exchange],
     ids=lambda change: change.__name__,
 )  # fmt: skip
-def test_a_cell_that_was_changed_is_asked_again(change):
+def test_a_changed_cell_is_queried_again(change):
     net = Penalised(None)
     before, gradient_of = squares(net), ops.value_and_grad(net, 0, None)
     value, _ = gradient_of(X)
@@ -216,7 +217,7 @@ def test_an_unchanged_cell_is_not_compiled_again():
 
 
 class OwnAnswer(Asked):
-    """A Cell with an answer of its own, which asks the one above."""
+    """A Cell that overrides a query and calls the base class."""
 
     def trainable_params(self, recurse=True):
         return [p for p in super().trainable_params(recurse) if p.ndim == 2]
@@ -225,7 +226,7 @@ class OwnAnswer(Asked):
         return sum((p * p).sum() for p in self.trainable_params()) + 0.0 * x.sum()
 
 
-def test_a_users_own_answer_is_a_text():
+def test_an_overridden_query_is_compiled():
     net = OwnAnswer(None)
     weights = ms.ParameterTuple(net.get_parameters())
     gradients = ops.grad(net, None, weights)(X)

@@ -1,5 +1,5 @@
-"""``isinstance`` and ``type`` of run-time values, and what is written to where there are no axes:
-NumPy gives scalars, which are replaced, and arrays, which are written to."""
+"""``isinstance`` and ``type`` of run-time values, and writes to values without axes. A NumPy scalar
+is replaced, an array is written to."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _OPERANDS = ["x[2]", "np.array(x[2])", "x[2:3]"]
 
 
 def _expressions() -> list[str]:
-    """Every function, method and attribute of the table, on every kind of operand, that gives
-    something without axes."""
+    """Returns all functions, methods and attributes of the table, on every kind of operand, whose
+    result has no axes."""
     names = [*numpy_sharing._rows(numpy_sharing._FUNCTIONS), "full", "sqrt", "maximum"]
     calls = [_CALLS.get(name, f"np.{name}({{0}})") for name in names]
     calls += ["np.maximum({0}, 0.0)"]
@@ -204,7 +204,7 @@ def _one_or_the_other(x):
 
 
 @pytest.mark.parametrize("fn", [_becomes_a_scalar, _becomes_an_array, _one_or_the_other])
-def test_what_the_run_decides_is_refused(fn: Callable[..., Any]) -> None:
+def test_a_class_that_only_the_run_decides_is_refused(fn: Callable[..., Any]) -> None:
     refused(fn, "a NumPy scalar or an array without axes")
 
 
@@ -217,7 +217,7 @@ def test_an_answer_that_is_the_same_for_both_is_given() -> None:
 
 
 def test_items_of_containers() -> None:
-    """Of an item, the type alone is known."""
+    """Only the type of an item is known."""
 
     def told(p):
         return p["a"] * (2.0 if isinstance(p["a"], np.ndarray) else 3.0)

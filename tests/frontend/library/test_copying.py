@@ -1,4 +1,4 @@
-"""``copy.copy`` and ``copy.deepcopy`` in compiled text."""
+"""``copy.copy`` and ``copy.deepcopy`` in compiled code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Functions of ``math`` raise where NumPy answers with NaN or infinity: a ``try`` around them takes
-the way that it takes in Python."""
+"""Functions of ``math`` raise where NumPy returns NaN or infinity. A ``try`` around them takes
+Python's path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``with np.errstate(...)`` and ``warnings.catch_warnings()`` around text."""
+"""``with np.errstate(...)`` and ``warnings.catch_warnings()`` in compiled code."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def of_other_warnings(x):
 
 
 @pytest.mark.parametrize("program", [of_nothing, of_other_warnings], ids=lambda p: p.__name__)
-def test_what_was_not_silenced_warns(program):
+def test_warnings_that_were_not_silenced_are_shown(program):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         value, _ = ms.value_and_grad(program)(X)
@@ -136,6 +136,6 @@ def printed(x):
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
-def test_what_is_more_than_silence_is_refused(program, cause):
+def test_settings_beyond_silence_are_refused(program, cause):
     with pytest.raises(UnsupportedSyntax, match=cause):
         ms.grad(program)(X)

@@ -1,5 +1,5 @@
-"""Where NumPy's functions write: ``out=``, ``where=``, ``copy=``, ``order=``, and what changes an
-array. Each write happens, and has its derivative, or is refused."""
+"""NumPy's arguments ``out``, ``where``, ``copy`` and ``order``, and in-place functions. Each write
+is done with its derivative, or refused."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_an_array_without_axes_is_written_to_under_all_its_names():
         assert problem(program("s = np.array(x[2])", *lines, "return s * x.sum()")) == ""
 
 
-def test_what_is_written_by_out_keeps_the_layout_of_its_array():
+def test_out_keeps_the_layout_of_its_array():
     assert problem(_matrix("v = m[:, ::-1]", "np.clip(v, -9, 9, out=v)", "np.ravel(v)[1] = x[0]",
                            "v.reshape(-1)[2] = x[1]")) == ""  # fmt: skip
 
@@ -201,5 +201,5 @@ def test_a_write_has_a_second_derivative():
         ("np.copyto([1.0], y)", "writes in place to a"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_honoured_is_refused(line, said):
+def test_arguments_that_cannot_be_honoured_are_refused(line, said):
     refused(_row(line), said)

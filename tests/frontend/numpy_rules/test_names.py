@@ -72,7 +72,7 @@ def test_floats_in_floats_out():
 
 
 def test_parameters_in_containers_have_gradients_of_their_structure():
-    """Least squares in closed form; arrays that stand in containers alone count as well."""
+    """The closed form of least squares; arrays in containers have gradients, too."""
     x, y = np.arange(6.0).reshape(2, 3), np.ones(2)
     rows = {"w": [np.array([0.5, -1.0, 2.0])], "b": 0.25}
 
@@ -165,7 +165,7 @@ def decides(a):
     return {1: 2.0, 2: 3.0}[int(a)] + a * a
 
 
-def test_a_number_that_decides_over_the_text_has_no_silent_gradient():
+def test_a_number_that_decides_what_is_compiled_has_no_silent_gradient():
     for a in (1.5, 2.0, 2.5, 3.75):  # at whole numbers the slope from the right
         assert ms.value_and_grad(counts)(a) == (counts(a), int(a) + 2 * a)
     with pytest.raises(
@@ -176,7 +176,7 @@ def test_a_number_that_decides_over_the_text_has_no_silent_gradient():
 
 @pytest.mark.parametrize("function", [np.sum, np.prod, np.cumsum, np.cumprod])
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64", "int8", "int32", "bool"])
-def test_whole_numbers_are_added_and_multiplied_in_64_bits(function, dtype):
+def test_integers_are_added_and_multiplied_in_64_bits(function, dtype):
     x = np.full(9, 100).astype(dtype)  # running sums leave a byte, and must not wrap
     for fn in (lambda x: function(x), lambda x: getattr(x, function.__name__)()):
         found, expected = ms.jit(fn)(x), function(x)
@@ -186,7 +186,7 @@ def test_whole_numbers_are_added_and_multiplied_in_64_bits(function, dtype):
 
 @pytest.mark.parametrize("function", [np.sum, np.prod])
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float64"])
-def test_a_dtype_that_is_asked_for_is_that_of_the_answer(function, dtype):
+def test_the_result_has_the_dtype_that_is_asked_for(function, dtype):
     x = np.full((3, 9), 100)
     found, expected = ms.jit(lambda x: function(x, 0, dtype))(x), function(x, 0, dtype)
     assert found.dtype == expected.dtype

@@ -1,5 +1,5 @@
-"""What NumPy's functions give: a copy or a view. The table is held against ``np.shares_memory``,
-and the compiled programs against Python, with a write to either side afterwards."""
+"""Copies and views of NumPy's functions. The table is compared with ``np.shares_memory``. Compiled
+programs are compared with Python, with a write to either side afterwards."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ SHOWN = [text for _, text in TOLD] + [
 
 
 def _together(texts: list[str], *body: str, after: str) -> list[str]:
-    """What is wrong where several results stand in one program; each is named if something is."""
+    """Returns the problems of several results in one program; the name of each one that fails."""
     found = []
     for start in range(0, len(texts), 12):
         some = texts[start : start + 12]
@@ -213,11 +213,11 @@ def test_a_write_to_a_view_shows_in_the_array():
 
 
 @pytest.mark.parametrize("text", [text for text in SHOWN if _floats(text) and not _written(text)])
-def test_what_numpy_lets_nobody_write_to_is_refused(text):
+def test_writes_to_read_only_views_are_refused(text):
     refused(program(BASE, f"v = {text}", "v[0] = x[0]", "return m.sum()"), "read-only view")
 
 
-def test_what_is_returned_is_no_memory_of_the_callers():
+def test_a_result_does_not_share_memory_with_the_callers_arrays():
     for text in ("x", "x[1:]", "np.asarray(x)", "x.reshape(2, 2)", "+x", "np.array(x)", "x.T"):
         x = np.array([0.5, -1.25, 2.1, 0.75])
         value = ms.jit(program(f"return {text}"))(x)
@@ -233,7 +233,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize("text", LAYOUTS)
-def test_what_is_taken_for_row_major_is_so_in_numpy(text):
+def test_results_that_are_assumed_row_major_are_so_in_numpy(text):
     rng = np.random.default_rng(3)
     sides = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     fortran = any(name in text for name in ("@", "dot", "outer", "zeros"))

@@ -1,5 +1,5 @@
-"""Plain NumPy functions that write to arrays: what ``np.zeros`` made is theirs, and ``y += x``
-writes to ``y``, under every name."""
+"""Plain NumPy functions that write to arrays. An array that the function made is written to in
+place, under every name."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def beside_an_empty_array(x):
 
 
 @pytest.mark.parametrize("program", [through_swapped_axes, through_a_flip, beside_an_empty_array])
-def test_views_of_other_axes_and_of_nothing(program):
+def test_views_of_other_axes_and_of_empty_arrays(program):
     test_value_and_gradient(program)
 
 
@@ -180,13 +180,13 @@ def into_picked_integers(x):
         (into_picked_integers, DTypeError),
     ],
 )
-def test_what_cannot_be_written_to_is_refused(program, kind):
+def test_writes_that_numpy_refuses_are_refused(program, kind):
     with pytest.raises(kind):
         ms.grad(program)(X)
     assert TABLE[0] == 1.0
 
 
-def test_what_is_set_is_cut_to_an_integer_as_numpy_does():
+def test_a_value_set_in_an_integer_array_is_truncated_as_in_numpy():
     def program(x):
         y = np.zeros(3, int)
         y[0] += 2.5 * x[0]  # a number, not an array: added, and then set
@@ -243,8 +243,6 @@ def filled_on_one_path(x, y):
     ("function", "what"),
     [(copied_to_a_scalar, "a NumPy scalar"), (filled_on_one_path, "a NumPy scalar on some paths")],
 )
-def test_writes_to_numpy_scalars_are_refused_where_python_refuses_or_nobody_knows(
-    function, what: str
-) -> None:
+def test_writes_to_what_is_or_may_be_a_numpy_scalar_are_refused(function, what: str) -> None:
     with pytest.raises(DTypeError, match=f"cannot write to {what}: only an array"):
         ms.grad(function, (0, 1))(X, np.array(0.4))

@@ -1,6 +1,6 @@
-"""Attributes of the user's classes are read and set as Python's protocol says: data descriptors,
-``__setattr__``, ``__getattribute__`` and ``__getattr__`` run compiled, or are refused. Value,
-gradient and what the object holds after each call are Python's."""
+"""Python's attribute protocol for user classes: data descriptors, ``__setattr__``,
+``__getattribute__`` and ``__getattr__`` are compiled, or refused. Value, gradient and the object's
+state after each call are Python's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Property:
 
 
 class Twice:
-    """Sets by ``object.__setattr__``."""
+    """Sets attributes by ``object.__setattr__``."""
 
     def __init__(self):
         self.v = np.ones(3)
@@ -43,14 +43,14 @@ class Twice:
 
 
 class TwiceBySuper(Twice):
-    """Sets by the class above, which sets by ``object``."""
+    """Sets attributes by its base class, which calls ``object.__setattr__``."""
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value + 1)
 
 
 class Chosen:
-    """Sets one name in a way of its own."""
+    """Treats one name in a special way."""
 
     def __init__(self):
         self.v = np.ones(3)
@@ -92,7 +92,7 @@ class DescribedBelow(Described):
 
 
 class Shown:
-    """A descriptor that only reads: the object's own attribute goes before it."""
+    """A non-data descriptor: the object's own attribute takes precedence."""
 
     def __get__(self, thing, kind=None):
         return np.full(3, 7.0)
@@ -124,7 +124,7 @@ class LookedBySuper(Looked):
 
 
 class Missing:
-    """Finds by ``__getattr__`` what is not there."""
+    """Finds missing attributes by ``__getattr__``."""
 
     def __init__(self):
         self.base = np.ones(3)
@@ -157,7 +157,7 @@ class Frozen:
 
 
 class Guarded:
-    """Lets nobody set anything."""
+    """Refuses every assignment."""
 
     def __init__(self):
         object.__setattr__(self, "v", np.ones(3))
@@ -251,7 +251,7 @@ def test_an_object_from_outside(kind: type, use: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("kind", [*CLASSES, Frozen])
-def test_an_object_that_the_text_makes(kind: type, use: Callable[..., Any]) -> None:
+def test_an_object_that_compiled_code_makes(kind: type, use: Callable[..., Any]) -> None:
     def program(x):
         return use(kind(), x)
 
@@ -264,14 +264,14 @@ def test_an_object_that_the_text_makes(kind: type, use: Callable[..., Any]) -> N
     np.testing.assert_allclose(found, slope(program), rtol=1e-6, atol=1e-6)
 
 
-def test_a_class_that_lets_nothing_be_set_raises_as_in_python() -> None:
+def test_a_class_that_refuses_assignments_raises_as_in_python() -> None:
     thing = Guarded()
     with pytest.raises(AttributeError, match="read-only"):
         ms.grad(lambda x: sets(thing, x))(X)
     np.testing.assert_array_equal(thing.v, np.ones(3))
 
 
-def test_what_a_slotted_class_has_no_slot_for_is_refused() -> None:
+def test_an_attribute_without_a_slot_is_refused() -> None:
     def program(x):
         thing = Slotted()
         thing.other = x

@@ -1,6 +1,6 @@
-"""Parameters and attributes that a text writes: once per call, in order, with the right gradient.
+"""Writes to Parameters and attributes: once per call, in order, with the right gradient.
 
-Eager Python is the oracle for what is written; central differences for the gradients.
+Eager Python is the oracle for the written values, central differences for the gradients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
 
 class Moving(nn.Cell):
-    """A moving mean, as normalisation layers keep it."""
+    """A moving mean, as in normalisation layers."""
 
     def __init__(self):
         super().__init__()
@@ -71,7 +71,7 @@ def made(cls):
 
 
 def held(cell):
-    """Everything that the cells above keep."""
+    """Returns the state of the cells above."""
     kept = {p.name: p.asnumpy().copy() for p in cell.get_parameters()}
     for name in ("calls", "last"):
         if hasattr(cell, name):
@@ -100,7 +100,7 @@ def test_a_gradient_call_writes_what_one_eager_call_writes(cls, args, calls):
     same(held(forward), held(eager))
 
 
-def test_what_is_written_does_not_recompile():
+def test_written_values_do_not_cause_recompilation():
     cell = made(Counting)
     gradient = ops.GradOperation()(cell)
     for _ in range(4):
@@ -115,7 +115,7 @@ def test_nothing_is_written_in_evaluation():
     np.testing.assert_array_equal(cell.mean.asnumpy(), [0.0, 0.0])
 
 
-def test_no_gradient_passes_through_what_was_written():
+def test_no_gradient_passes_through_a_written_value():
     cell = made(Moving)
 
     def loss(x):
@@ -156,7 +156,7 @@ def test_check_grads_of_a_cell_that_writes_nothing_here():
 
 
 class Bumping(nn.Cell):
-    """Counts its calls: in a number, and in a Parameter that the value depends on."""
+    """Counts its calls in a number, and in a Parameter that the value depends on."""
 
     def __init__(self):
         super().__init__()
@@ -169,7 +169,7 @@ class Bumping(nn.Cell):
         return x * x * self.calls
 
 
-def test_what_a_method_is_called_on_is_computed_once():
+def test_the_owner_of_a_called_method_is_computed_once():
     class Chained(nn.Cell):
         def __init__(self):
             super().__init__()
@@ -184,9 +184,9 @@ def test_what_a_method_is_called_on_is_computed_once():
     np.testing.assert_allclose(gradient.asnumpy(), [8.0, 64.0])
 
 
-def test_writes_below_a_gradient_inside_a_text():
-    """Twice 2 x * calls, by and by; their product is 8 x^2. What was seen adds 2 x to
-    the value, and nothing to the gradient."""
+def test_writes_below_a_gradient_inside_a_function():
+    """The gradients are 2 x and 4 x, and their product is 8 x^2. ``seen`` adds 2 x to the value and
+    nothing to the gradient."""
 
     class Outer(nn.Cell):
         def __init__(self):
@@ -208,7 +208,7 @@ def test_writes_below_a_gradient_inside_a_text():
 
 
 class Counter(nn.Cell):
-    """Keeps a mean of what it has seen."""
+    """Keeps a decaying sum of its inputs."""
 
     def __init__(self, size):
         super().__init__()
@@ -231,7 +231,7 @@ class Chain(nn.Cell):
         return x
 
 
-def test_one_text_serves_every_cell_that_writes():
+def test_one_generated_function_serves_every_cell_that_writes():
     x = Tensor(np.array([0.5, -1.0, 0.25], np.float32))
     net, plain = Chain(7), Chain(7)
     source = gradient_source(net, x, get_all=True, get_by_list=True)
@@ -246,7 +246,7 @@ def test_one_text_serves_every_cell_that_writes():
     check_grads(net, [x])
 
 
-def test_what_is_written_is_found_at_once(monkeypatch):
+def test_all_writes_are_found_at_once(monkeypatch):
     begun = []
     real = lower.Compilation
     monkeypatch.setattr(lower, "Compilation", lambda **facts: begun.append(facts) or real(**facts))
@@ -255,7 +255,7 @@ def test_what_is_written_is_found_at_once(monkeypatch):
 
 
 class Branches(nn.Cell):
-    """The loop is tried rolled, and written out when it turns out which layer must be known."""
+    """Rolling the loop is tried first; it is unrolled, since the layer must be known."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -268,7 +268,7 @@ class Branches(nn.Cell):
         return ops.stack(found)
 
 
-def test_what_is_written_is_found_in_one_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_writes_are_found_in_one_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
     lowerings, once = [], lower._lower_once
     monkeypatch.setattr(lower, "_lower_once", lambda *args: lowerings.append(1) or once(*args))
     net = Branches().set_train()
@@ -304,8 +304,8 @@ def _written_numbers(x):
         (_written_numbers, [0.1, 0.3, 4.0]),
     ],
 )
-def test_what_is_written_to_a_part_may_be_a_list(write, expected):
-    """And is as exact as the array that it is written to, eagerly and compiled."""
+def test_a_list_may_be_written_to_a_part_of_an_array(write, expected):
+    """The numbers keep the precision of the array, eagerly and compiled."""
     for run in (write, ms.jit(write)):
         x = Tensor(np.array([6.0, 7.0, 8.0]))
         assert run(x).asnumpy().tolist() == np.array(expected).tolist()
@@ -329,7 +329,7 @@ def _written_row(x):
         (_written_row, "write a single number"),
     ],
 )
-def test_what_cannot_be_written_is_refused_while_compiling(write, message):
+def test_impossible_writes_are_refused_while_compiling(write, message):
     with pytest.raises(CompileError, match=message):
         gradient_source(lambda x: write(x * 1).sum(), "f32[3]")
 
@@ -365,7 +365,7 @@ def _kept_in_a_list(x):
 
 
 @pytest.mark.parametrize("program", [_seen_by_the_caller, _kept_in_a_list])
-def test_what_has_a_view_that_is_read_later_is_not_written_to(program):
+def test_an_array_with_a_view_that_is_read_later_is_not_written_to(program):
     with pytest.raises(CompileError, match="shares its memory") as refused:
         ms.jit(program)(Tensor([1.0, 2.0, 3.0]))
     assert refused.value.problems[0].span is not None
