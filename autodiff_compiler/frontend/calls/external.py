@@ -286,8 +286,8 @@ def _unchanged(before: Any, after: Any) -> bool:
     if isinstance(before, (list, tuple)):
         return len(before) == len(after) and all(map(_unchanged, before, after))
     if isinstance(before, dict):
-        alike = list(before) == list(after)
-        return alike and all(_unchanged(before[key], after[key]) for key in before)
+        same_keys = list(before) == list(after)
+        return same_keys and all(_unchanged(before[key], after[key]) for key in before)
     if isinstance(before, CONTAINERS):
         return bool(before == after)
     return before is after or isinstance(before, np.ndarray)

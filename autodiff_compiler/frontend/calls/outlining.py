@@ -327,11 +327,10 @@ def _of_class(low: Lowering, callee: Any) -> Any:
 def _shared(low: Lowering, child: Lowering, outcome: Any) -> frozenset[Any]:
     """Returns the caller's tensors that may be in the outcome of ``child``."""
     memory = low.compilation.aliases.of_all(leaves(detach(outcome, child.state)))
-    here = [_original_here(low, child, value) for value in memory]
-    return low.compilation.aliases.of_all(here)
+    return low.compilation.aliases.of_all(_in_caller(low, child, value) for value in memory)
 
 
-def _original_here(low: Lowering, child: Lowering, value: Any) -> Any:
+def _in_caller(low: Lowering, child: Lowering, value: Any) -> Any:
     """Returns a tensor of ``child`` as the caller sees it."""
     thing = child.original(value)
     return child.caller_values.get(value, value) if thing is value else low.lift(thing)
@@ -405,23 +404,24 @@ def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
     given = dict(zip(made.function.params, made.operands))
     memory = low.compilation.aliases
 
-    def link(here: Any, there: Any) -> Any:
-        if isinstance(there, Value):
-            if there in memory.layouts and isinstance(here, Value):
-                memory.layouts[here] = memory.layouts[there]
-            return given.get(there, here)
-        if type(here) is tuple and type(there) is tuple:
-            return tuple(map(link, here, there))
-        return here
+    def link(result: Any, inner: Any) -> Any:
+        if isinstance(inner, Value):
+            if inner in memory.layouts and isinstance(result, Value):
+                memory.layouts[result] = memory.layouts[inner]
+            return given.get(inner, result)
+        if type(result) is tuple and type(inner) is tuple:
+            return tuple(map(link, result, inner))
+        return result
 
     outcome = link(outcome, made.outcome)
-    here = [*leaves(detach(outcome, low.state))]
-    there = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
-    for place, leaf in enumerate(here):
+    results = [*leaves(detach(outcome, low.state))]
+    inner_leaves = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
+    is_same_tree = len(results) == len(inner_leaves)
+    for place, leaf in enumerate(results):
         if leaf not in given.values():
             memory.set_aliases(leaf, made.memory)
-            alike = len(here) == len(there)
-            memory.set_is_array(leaf, memory.is_array(there[place]) if alike else None)
+            is_array = memory.is_array(inner_leaves[place]) if is_same_tree else None
+            memory.set_is_array(leaf, is_array)
     return outcome
 
 

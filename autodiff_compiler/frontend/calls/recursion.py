@@ -157,10 +157,10 @@ def _call_or_loop(
     met = next((each for each in low.recursions if each.key == key), None)
     if met is not None:
         return _call_itself(low, met, given)
-    around = [call for call in low.compilation.calls if call.key == key]
+    enclosing = [call for call in low.compilation.calls if call.key == key]
     call = Call(key, given, _open_branches(low))
-    for earlier in around:
-        if _repeats(earlier, call, len(around) >= costs().recursive_calls):
+    for earlier in enclosing:
+        if _repeats(earlier, call, len(enclosing) >= costs().recursive_calls):
             raise RecursionFound(earlier, given)
     base, problems, writes = (
         low.state.fork(),
@@ -212,10 +212,10 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
         "given": given,
     }
     text = read_source(in_loops)
-    here = RelocatedSource(text.tree, text.file, text.first_line, text.lines, low.builder.span)
+    source = RelocatedSource(text.tree, text.file, text.first_line, text.lines, low.builder.span)
     problems = len(low.compilation.problems)
     try:
-        return inline(low, Frame(here, in_loops, tree=desugared(text)), names)
+        return inline(low, Frame(source, in_loops, tree=desugared(text)), names)
     finally:
         if len(low.compilation.problems) > problems:
             del low.compilation.problems[problems + 1 :]  # the others follow from the first
@@ -244,11 +244,11 @@ def _lower_return(low: Lowering, recursion: Recursion, parts: Any, answer: Any) 
     """Lowers the function for the return: its recursive call has the result ``answer``."""
     used = low.allocate("flag", False)
     flags = {cell for each in low.catching for cell in (each.flag, each.thrown)} | {used}
-    around = {cell: held for cell, held in low.state.heap.items() if cell not in flags}
+    before = {cell: held for cell, held in low.state.heap.items() if cell not in flags}
     with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
         value = recursion.run(recursion.arguments(parts))
     low.builder.ops.extend(ops)
-    has_written = not all(is_same(low.state.heap.get(cell), held) for cell, held in around.items())
+    has_written = not all(is_same(low.state.heap.get(cell), held) for cell, held in before.items())
     if has_written or any(map(Effects(again=True).has, ops)):
         raise low.fail(
             UnsupportedSyntax,

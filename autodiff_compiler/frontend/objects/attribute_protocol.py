@@ -73,9 +73,8 @@ def _is_inlined(low: Lowering, owner: Any, *names: str) -> bool:
     for name in names:
         low.compilation.guard_special_method(owner, name)
     kind = type(owner)
-    return any(is_user_function(special(kind, name)) for name in names) and _reaches_writes(
-        low, owner
-    )
+    has_method = any(is_user_function(special(kind, name)) for name in names)
+    return has_method and _reaches_writes(low, owner)
 
 
 def _reaches_writes(low: Lowering, owner: Any) -> bool:
@@ -98,11 +97,11 @@ def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
         return True
     if isinstance(owner, HeapRef):
         held = low.state.heap[owner]
-        there = name in held or special(held["__class__"], name) is not None
+        exists = name in held or special(held["__class__"], name) is not None
     else:
-        there = inspect.getattr_static(owner, name, MISSING) is not MISSING
-        there = there or _written_cell(low, owner, name) is not None
-    return not there and low.special(owner, "__getattr__") is not None
+        exists = inspect.getattr_static(owner, name, MISSING) is not MISSING
+        exists = exists or _written_cell(low, owner, name) is not None
+    return not exists and low.special(owner, "__getattr__") is not None
 
 
 def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
@@ -173,7 +172,7 @@ def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
     """Returns the user-defined descriptor that the class has under a name, guarded from now on;
     None if it has none."""
     found = special(cls, name)
-    kinds = (special(type(found), way) for way in ("__get__", "__set__"))
+    kinds = (special(type(found), method) for method in ("__get__", "__set__"))
     if not any(map(is_user_function, kinds)):
         return None
     path = low.compilation.path(owner)

@@ -165,9 +165,9 @@ def _without_gradient(low: Lowering, before: Value, new: Value) -> Value:
     ct = Value(new.type, f"d_{new.name}", True)
     body = Region((fresh(before), fresh(new), ct), (), (ct,))
     rule = low.compilation.share(Function("kept", body, NOWHERE))
-    kept = Value(new.type, new.name, new.has_user_name)
-    low.builder.add(custom_rule_operation(rule, [before], (0,), [new], [kept], low.builder.span))
-    return kept
+    stored = Value(new.type, new.name, new.has_user_name)
+    low.builder.add(custom_rule_operation(rule, [before], (0,), [new], [stored], low.builder.span))
+    return stored
 
 
 def update_parameter(
@@ -177,12 +177,12 @@ def update_parameter(
     value."""
     update = callee.parameter_update
     parameter = parameter_behind(low, args[0]) if args else None
-    wanted = list(inspect.signature(update).parameters)[1:]
-    if parameter is None or kwargs or len(args) != 1 + len(wanted):
+    parameters = list(inspect.signature(update).parameters)[1:]
+    if parameter is None or kwargs or len(args) != 1 + len(parameters):
         raise low.fail(
             DTypeError,
             f"{getattr(callee, '__name__', callee)} needs a Parameter and "
-            f"{' and '.join(wanted)}, by position",
+            f"{' and '.join(parameters)}, by position",
             "pass the Parameter itself, such as self.weight, first",
         )
     before = low.state.heap[_cell_to_write(low, parameter)]

@@ -271,6 +271,25 @@ def test_a_class_that_refuses_assignments_raises_as_in_python() -> None:
     np.testing.assert_array_equal(thing.v, np.ones(3))
 
 
+class SetOnly:
+    """Has a property that cannot be read."""
+
+    def _set(self, value):
+        self.held = value
+
+    v = property(None, _set)
+
+
+def test_a_property_without_a_getter_is_refused() -> None:
+    def program(x):
+        thing = SetOnly()
+        thing.v = x
+        return (thing.v * x).sum()
+
+    with pytest.raises(CompileError, match="cannot be read: it has no getter"):
+        ms.grad(program)(X)
+
+
 def test_an_attribute_without_a_slot_is_refused() -> None:
     def program(x):
         thing = Slotted()
