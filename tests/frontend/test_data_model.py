@@ -107,7 +107,7 @@ def test_an_expression_of_an_object(expression: str, made: str) -> None:
 
 
 @pytest.mark.parametrize("expression", rows(REFUSED_OF_AN_OBJECT))
-def test_an_expression_that_is_refused_of_an_object_made_in_the_text(expression: str) -> None:
+def test_an_expression_that_is_refused_for_an_object_of_compiled_code(expression: str) -> None:
     program = compiled(f"o = Full(x * 2)\nreturn np.sum({expression})")
     with pytest.raises(CompileError) as caught:
         ms.value_and_grad(program)(X)

@@ -69,7 +69,7 @@ def test_prints_once_and_in_order(capsys):
     "function, args", [(guarded, ()), (guarded_in_a_loop, (3,)), (both_ways_out, ()),
                        (asserting, ())],
 )  # fmt: skip
-def test_what_is_not_raised_changes_nothing(function, args):
+def test_an_exception_that_is_not_raised_changes_nothing(function, args):
     np.testing.assert_allclose(
         ms.jit(function)(UP, *args).asnumpy(), function(UP, *args).asnumpy(), rtol=1e-6
     )
@@ -145,7 +145,7 @@ def telling(x, k=3):
     return x * x
 
 
-def test_texts_are_put_together_by_forward_as_python_does(capsys):
+def test_strings_are_built_by_forward_as_in_python(capsys):
     telling(ms.Tensor([1.0, 2.0]))
     expected = capsys.readouterr().out
     assert expected == "{[1. 2.]} of (2,), 3.00   3! [1. 2.]-3 3.0 and [3, 'a'] [1. 2.]\n"
@@ -220,7 +220,7 @@ def in_a_written_out_loop(x):
 @pytest.mark.parametrize(
     "program", [unpacked_after, asked_by_a_loop, in_a_lambda, on_one_way, in_a_written_out_loop]
 )
-def test_what_follows_a_sure_exception_is_not_compiled(program):
+def test_code_after_a_certain_exception_is_not_compiled(program):
     """The code after a certain exception is not refused for its missing values."""
     two, three = Tensor([1.0, 2.0]), Tensor([1.0, 2.0, 3.0])
     assert ms.jit(program)(two).asnumpy().tolist() == program(two).asnumpy().tolist()
@@ -230,6 +230,6 @@ def test_what_follows_a_sure_exception_is_not_compiled(program):
             run(three)
 
 
-def test_a_way_that_raises_leaves_the_others_alone():
+def test_a_path_that_raises_leaves_the_others_alone():
     three = Tensor([-1.0, -2.0, -3.0])
     assert ms.jit(on_one_way)(three).asnumpy().tolist() == [1.0, 4.0, 9.0]

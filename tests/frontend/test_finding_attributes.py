@@ -46,7 +46,7 @@ def by_asking(proxy, x):
 
 
 @pytest.mark.parametrize("asks", [by_default, by_asking])
-def test_a_proxy_that_leads_to_nothing_written_is_asked_while_compiling(asks: Any) -> None:
+def test_a_proxy_of_an_object_that_is_not_written_is_called_while_compiling(asks: Any) -> None:
     inner, state = Holder(w=np.full(3, 2.0)), Holder(n=0)
     proxy = Proxy(inner)
 
@@ -64,7 +64,7 @@ def test_a_proxy_that_leads_to_nothing_written_is_asked_while_compiling(asks: An
     assert state.n == 3
 
 
-def test_a_proxy_that_comes_to_lead_to_what_is_written_is_compiled_anew() -> None:
+def test_a_proxy_that_begins_to_reach_a_written_object_is_recompiled() -> None:
     state = Holder(n=X)
     proxy = Proxy(Holder(n=np.ones(3)))
 
@@ -92,7 +92,7 @@ def found_in_told(name):
     return getattr(TOLD, name) * 3
 
 
-def test_what_a_method_reaches_through_functions_is_seen_as_written() -> None:
+def test_an_object_that_a_method_reaches_through_functions_counts_as_written() -> None:
     thing = ByGlobal()
     TOLD.v = np.ones(3)
 

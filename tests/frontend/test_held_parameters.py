@@ -131,7 +131,7 @@ class Various(nn.Cell):
         return x * self.w * self.fresh * self.sizes[0] * self.sizes[1]
 
 
-def test_numbers_texts_and_tuples_are_written_too():
+def test_numbers_strings_and_tuples_are_written_too():
     plain, cell, x = Various(), Various(), Tensor(np.array([0.5, 2.0]))
     expected = plain.construct(x)
     value, slope = ops.value_and_grad(cell)(x)

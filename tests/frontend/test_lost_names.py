@@ -55,7 +55,7 @@ def test_an_array_that_a_loop_casts_stays_the_same_array(dtypes, n):
 
 @pytest.mark.parametrize("program", [rebound_in_a_loop, rebound_and_written])
 @pytest.mark.parametrize("dtypes", ["dd", "df", "fd", "ff"])
-def test_a_write_to_what_a_loop_may_have_rebound_is_refused(program, dtypes):
+def test_a_write_to_an_array_that_a_loop_may_have_rebound_is_refused(program, dtypes):
     with pytest.raises(CompileError, match="may share memory"):
         ms.grad(program, (0, 1), None, has_aux=True)(*given_of(dtypes), 1)
 
@@ -250,7 +250,7 @@ def scalar_made_contiguous(x):
         scalar_made_contiguous,
     ],
 )  # fmt: skip
-def test_what_has_no_axes_is_a_view_or_a_scalar_as_in_numpy(program):
+def test_a_value_without_axes_is_a_view_or_a_scalar_as_in_numpy(program):
     x, along, step = np.array([0.3, 0.4, 0.5]), np.array([0.2, -0.7, 0.4]), 1e-6
     value, slope = ms.value_and_grad(program)(x)
     assert value == pytest.approx(program(x))

@@ -210,7 +210,7 @@ NAMES = "x, i, b, n, s"
 
 @pytest.mark.parametrize("dtype", ("float32", "float64"))
 @pytest.mark.parametrize("first", range(0, len(TEXTS), 20))
-def test_what_is_made_has_numpys_dtype(first, dtype):
+def test_created_arrays_have_numpys_dtype(first, dtype):
     x = np.array([0.5, 1.25, 2.75], dtype)
     given = (x, np.array([1, 2, 3], np.int32), np.array([True, False, True]), 4, 2.3)
     texts = TEXTS[first : first + 20]
@@ -227,7 +227,7 @@ def test_what_is_made_has_numpys_dtype(first, dtype):
      ("np.arange(x[0], 3, x[1], dtype=int).sum() * x[0]", (0, 0)),
      ("np.linspace(x[0], x[1], n).sum()", (2.5, 2.5)), ("np.full(n, x[1]).sum()", (0, 5))),
 )  # fmt: skip
-def test_what_is_made_of_bounds_has_their_derivative(text, slope):
+def test_arrays_made_of_bounds_have_their_derivative(text, slope):
     fn = function(f"return {text}", "x, n")
     np.testing.assert_allclose(grad(fn)(np.array([0.0, 0.4]), 5), slope, rtol=1e-12)
 

@@ -94,7 +94,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("way", CHANGES)
-def test_what_was_read_by_a_method_is_read_again(way):
+def test_a_value_read_by_a_method_is_read_again(way):
     program, thing = CHANGES[way]
     compiled, before = ms.jit(program), thing.mark
     try:
@@ -131,7 +131,7 @@ def test_a_property_that_python_keeps_is_not_computed_again():
     assert compiled(Tensor(np.float64(1.0))).item() == 2.0
 
 
-def test_what_the_system_says_is_no_constant():
+def test_answers_of_the_system_are_no_constants():
     with pytest.raises(UnsupportedSyntax, match="'getenv' would run only once"):
         ms.jit(lambda x: x * len(os.getenv("HOME", "")))(Tensor(X))
 

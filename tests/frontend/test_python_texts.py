@@ -190,7 +190,7 @@ def differences(function, x):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_has_pythons_value_and_its_gradient(name, imported):
+def test_a_program_has_pythons_value_and_its_gradient(name, imported):
     expression, text = TEXTS[name]
     function = imported(text, expression)
     value, gradient = value_and_grad(function)(X)
@@ -224,7 +224,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text, kind, cause, line", REFUSED)
-def test_what_python_refuses_is_refused_in_its_line(text, kind, cause, line, imported):
+def test_code_that_python_refuses_is_refused_at_its_line(text, kind, cause, line, imported):
     with pytest.raises(CompileError) as caught:
         grad(imported(text, "f"))(X)
     (problem,) = caught.value.problems
@@ -232,7 +232,7 @@ def test_what_python_refuses_is_refused_in_its_line(text, kind, cause, line, imp
     assert problem.span.line == line and problem.cure and "did you mean 'y'" not in problem.cure
 
 
-def test_the_signatures_that_numpy_keeps_to_itself_are_written_down():
+def test_signatures_that_numpy_does_not_report_are_in_the_table():
     """NumPy's version decides which functions written in C report their parameters."""
     written_in_c = type(np.asarray)
     hidden = {each.__name__ for each in NUMPY if type(each) is written_in_c}

@@ -123,7 +123,7 @@ class Series:
 """
 
 
-def test_the_text_of_a_library_is_not_compiled_in_the_place_of_an_array(series: Any) -> None:
+def test_library_code_is_not_compiled_in_place_of_an_array(series: Any) -> None:
     uses = (lambda x: x * series, lambda x: series * x, lambda x: x * (series > x),
             lambda x: x * series.values, lambda x: x * series[0],
             lambda x: x * np.asarray(series), lambda x: np.concatenate([x, series]))  # fmt: skip
@@ -136,7 +136,7 @@ def test_the_text_of_a_library_is_not_compiled_in_the_place_of_an_array(series: 
         assert "called from" not in str(caught.value)
 
 
-def test_what_is_compiled_for_an_array_is_not_run_on_a_matrix() -> None:
+def test_code_compiled_for_an_array_is_not_run_on_a_matrix() -> None:
     gradient = ms.grad(lambda x: (x * x).sum())
     for _ in range(2):
         np.testing.assert_array_equal(gradient(np.ones((2, 2))), np.full((2, 2), 2.0))

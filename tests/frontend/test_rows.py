@@ -38,14 +38,14 @@ def test_value_and_gradient(row: Row) -> None:
     np.testing.assert_allclose(found.asnumpy(), row.gradient(*arrays), rtol=1e-5)
 
 
-def test_what_holds_no_number_has_a_value() -> None:
+def test_a_result_without_numbers_has_a_value() -> None:
     """Its gradient is refused (``tests/errors``)."""
     x = ms.Tensor([1.5, 2.5])
     assert ms.jit(lambda x: "three")(x) == "three"
     assert ms.jit(lambda x: None)(x) is None
 
 
-def test_the_table_is_whole() -> None:
+def test_the_table_has_all_kinds_of_rows() -> None:
     """The table has programs that MindSpore runs in both modes, in one, and with different
     results."""
     assert len({row.title for row in ROWS}) >= 205

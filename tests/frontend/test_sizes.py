@@ -47,7 +47,7 @@ def of_parts(x: Tensor) -> Tensor:
     return ops.sum(wide) + ops.sum(rest)
 
 
-def test_a_loop_is_written_out_where_the_size_of_what_grows_must_be_known() -> None:
+def test_a_loop_is_unrolled_where_the_size_of_a_growing_value_must_be_known() -> None:
     x = np.random.default_rng(3).normal(size=(2, 8)).astype(np.float32)
     value, gradient = value_and_grad(of_parts)(Tensor(x))
     # at 0, 0.4, 1, 1.6 and 2, between neighbours
@@ -65,7 +65,7 @@ def joined(x: Tensor) -> Tensor:
     return ops.sum(out * out)
 
 
-def test_a_loop_whose_sizes_nobody_asks_for_stays_a_loop() -> None:
+def test_a_loop_whose_sizes_are_not_read_stays_a_loop() -> None:
     x = np.random.default_rng(4).normal(size=(2, 3))
     value, gradient = value_and_grad(joined)(Tensor(x))
     a = np.tanh(x[:, 2])
@@ -85,13 +85,13 @@ def unknown(x: Tensor, times: int) -> Tensor:
     return ops.sum(ops.interpolate(ops.expand_dims(x, 0), size=5, mode="linear"))
 
 
-def test_what_is_refused_written_out_as_well_is_told_once() -> None:
+def test_a_refusal_of_the_unrolled_loop_is_reported_once() -> None:
     with pytest.raises(ShapeError, match="needs the size of the input") as caught:
         gradient_source(unknown, "f32[2,3]", "int")
     assert len(caught.value.problems) == 1
 
 
-def test_numpy_makes_arrays_of_sizes_that_a_run_tells() -> None:
+def test_numpy_makes_arrays_of_run_time_sizes() -> None:
     def f(x: np.ndarray) -> np.ndarray:
         rows = x.shape[0]
         return np.sum((np.ones((rows, 3)) + np.zeros(rows)[:, None]) * x * rows)

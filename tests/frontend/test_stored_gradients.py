@@ -154,13 +154,13 @@ def test_the_gradients_are_those_that_were_measured(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", MEASURED)
-def test_differences_with_what_is_stored_held_still_say_the_same(way: str) -> None:
+def test_differences_with_the_stored_values_fixed_agree(way: str) -> None:
     if "item" not in way:  # an item is written where it stands: there is nothing to hold still
         check_grads(Writing(way), [Tensor(X)])
 
 
 @pytest.mark.parametrize("way", MEASURED)
-def test_what_is_held_afterwards_is_what_eager_python_leaves(way: str) -> None:
+def test_the_state_afterwards_is_that_of_eager_python(way: str) -> None:
     eager, compiled = Writing(way), Writing(way)
     eager(Tensor(X))
     ops.GradOperation()(compiled)(Tensor(X))
@@ -168,7 +168,7 @@ def test_what_is_held_afterwards_is_what_eager_python_leaves(way: str) -> None:
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
 
 
-def test_the_second_derivative_and_the_tangent_hold_it_still_too() -> None:
+def test_the_second_derivative_and_the_tangent_treat_it_as_fixed_too() -> None:
     class Twice(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -203,7 +203,7 @@ def test_attributes_that_are_no_parameters_pass_the_gradient_on() -> None:
     np.testing.assert_allclose(found.asnumpy(), [14.0, 14.0])
 
 
-def test_a_read_before_the_write_has_the_value_of_then() -> None:
+def test_a_read_before_the_write_has_the_old_value() -> None:
     class Before(nn.Cell):
         def __init__(self) -> None:
             super().__init__()

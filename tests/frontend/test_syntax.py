@@ -188,7 +188,7 @@ def test_a_recursion_that_writes_around_itself_is_refused():
 
 
 @pytest.mark.parametrize("place", [-4, 3])
-def test_what_is_not_there_cannot_be_deleted(place):
+def test_a_missing_item_cannot_be_deleted(place):
     def deleted(x, steps, place):
         items = []
         for step in range(steps):
@@ -211,7 +211,7 @@ def as_item(x):
 
 
 @pytest.mark.parametrize("function, expected", [(as_array, [1.0, 2.0]), (as_item, [2.0, 2.0])])
-def test_no_gradient_goes_through_what_leaves_the_world_of_tensors(function, expected):
+def test_no_gradient_goes_through_conversions_to_python_and_numpy(function, expected):
     x = Tensor([1.0, 2.0], ms.float32)
     np.testing.assert_allclose(ms.jit(function)(x).asnumpy(), function(x).asnumpy())
     np.testing.assert_allclose(ms.grad(function)(x).asnumpy(), expected)

@@ -74,7 +74,7 @@ def test_one_check_serves_all_further_reads() -> None:
     assert ms.gradient_source(twice, ABOVE).count("raise UnboundLocalError") == 1
 
 
-def test_what_is_none_in_the_run_is_told():
+def test_a_value_that_is_none_at_run_time_raises_by_name():
     def program(x):
         h = None
         if x.sum() > 1:

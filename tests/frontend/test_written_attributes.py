@@ -71,7 +71,7 @@ def test_every_call_reads_what_the_call_before_wrote(program: Callable[..., Any]
     assert written["array"] is kinds["array"] is np.ndarray
 
 
-def test_what_is_set_from_outside_between_calls_is_read() -> None:
+def test_a_value_set_from_outside_between_calls_is_read() -> None:
     x = np.array([1.0, 2.0, 3.0])
     vars(STATE).update(vars(State()))
     gradient = ms.grad(sums)
@@ -152,7 +152,7 @@ def laid_open(value: Any) -> Any:
     [a_list, a_tuple, nested, named_tuple, empty, in_a_branch, in_a_loop, long_list, of_another,
      two_names],
 )  # fmt: skip
-def test_what_is_written_keeps_its_kind(
+def test_a_written_value_keeps_its_kind(
     write: Callable[[Any], None], ask: Callable[..., Any]
 ) -> None:
     def within(x):

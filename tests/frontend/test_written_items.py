@@ -163,7 +163,7 @@ def test_an_attribute_that_is_a_new_item_of_a_dict(use: Any) -> None:
 
 @pytest.mark.parametrize("kind", [ByDict, ByVars])
 @pytest.mark.parametrize("use", [sets, in_a_loop, in_a_branch])
-def test_objects_that_the_text_makes_set_in_their_dict(kind: Any, use: Any) -> None:
+def test_objects_that_compiled_code_makes_set_in_their_dict(kind: Any, use: Any) -> None:
     def program(x):
         thing = kind()
         thing.__dict__["w"] = x
@@ -258,7 +258,7 @@ class Locked:
 @pytest.mark.parametrize(
     ("kind", "cause"), [(Observed, "'append' changes a list"), (Locked, "context manager")]
 )
-def test_what_a_method_that_sets_may_not_do_is_told_where_the_attribute_is_set(
+def test_refusals_inside_a_setting_method_are_reported_at_the_assignment(
     kind: Any, cause: str
 ) -> None:
     thing = kind()
