@@ -1,4 +1,4 @@
-"""Cases of the rows that rewrite what reads and writes items: see ``test_algebra.CASES``."""
+"""Cases of the rules for reads and writes of items: see ``test_simplify_algebra.CASES``."""
 
 from __future__ import annotations
 

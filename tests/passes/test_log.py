@@ -1,4 +1,4 @@
-"""What the log says of passes: who ran, what changed, and that watching changes no text."""
+"""The log of passes: runs, changes, and the same text without the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner: rounds to a fixed point, callees once and first, statistics."""
+"""The pass manager: rounds to a fixed point, callees once and first, statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows leave as it is: signs of narrower integers, and zeros that stretch other arrays."""
+"""Operations that rules leave alone: signs of narrow integers, and zeros that broadcast others."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plus_zeros(x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [less_zeros, plus_zeros])
-def test_zeros_of_unknown_size_may_broadcast_the_other_operand(
+def test_zeros_of_unknown_size_may_broadcast_an_operand(
     function: Callable[..., Any],
 ) -> None:
     space: dict[str, Any] = {}

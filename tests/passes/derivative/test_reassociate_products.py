@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""Products of derivatives: fewer operations on whole arrays, and the same values."""
+"""Reassociation: fewer operations on whole arrays in derivatives, and the same values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inputs(of: Function) -> list[np.ndarray]:
 
 
 def large(of: Function) -> list[str]:
-    """The operations that make a whole array, in order."""
+    """Returns the operations that make a whole array, in order."""
     return [op.name for op in of.body.ops if getattr(op.result.type, "shape", ()) == (8, 6, 5)]
 
 
@@ -153,7 +153,7 @@ def test_the_users_own_text_is_computed_as_written() -> None:
 
 
 def test_a_batch_norm_sums_each_thing_once() -> None:
-    """Against central differences in float64, and by the sums over the batch in backward."""
+    """Compares with central differences in float64, and counts the sums over the batch."""
     random = np.random.default_rng(1)
     x, w = random.standard_normal((2, 4, 3, 5, 5))
     g = random.standard_normal(3)
@@ -212,7 +212,7 @@ CASES_OF_SCALE = [
 
 @pytest.mark.parametrize(("loss", "scale"), CASES_OF_SCALE)
 def test_nothing_leaves_the_range_of_numbers_on_the_way(loss, scale):  # type: ignore[no-untyped-def]
-    """The gradient of what does not depend on the scale, against that at the scale 1."""
+    """Compares gradients of functions that do not depend on the scale with those at scale 1."""
     random = np.random.default_rng(2)
     x, w = random.uniform(0.5, 2.0, (2, 4, 9)).astype(np.float32)
     gradient = ops.GradOperation()(loss)

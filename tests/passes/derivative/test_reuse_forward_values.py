@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""What forward has in a better form: the same gradients, the hostile ones included."""
+"""Derivatives in terms of forward values: the same gradients, also of NaN and infinities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ W, S = "f32[6,6]", "f32[6,1]"
 
 
 def program(*lines: str, returns: str) -> Function:
-    """Primal lines, then from a line that begins with ``-`` on those of the adjoint."""
+    """Returns a function of primal lines, and of adjoint ones from a line that begins with ``-``."""
     names = [f"  {line.lstrip('- ')}{'  # adjoint' if line[0] == '-' else ''}" for line in lines]
     head = f"func @f(%x: {W}, %t: {W}, %s: {S}, %a: {S}) -> ({W}) {{"
     return parse_function("\n".join([head, *names, f"  return {returns}", "}", ""]))
@@ -240,7 +240,7 @@ def test_gradients_of_norms(norm: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: norm.__name__)
 def test_no_number_is_lost_or_won_where_there_was_one(norm: Callable[[Any], Any]) -> None:
-    """A column without variance, an infinity, a NaN, what overflows when it is squared."""
+    """Columns without variance, with an infinity, a NaN, or a square that overflows."""
     random = np.random.default_rng(3)
     g = random.standard_normal((6, 6)).astype(np.float32)
     for odd in (
@@ -270,7 +270,7 @@ def test_a_normalization_saves_only_the_normalized_value() -> None:
 
 
 class Written(nn.Cell):
-    """What is written is returned, and read by nobody else: without that, forward is shorter."""
+    """The normalized value is returned and read nowhere else: without that, forward is shorter."""
 
     def construct(self, x: Any, g: Any) -> Any:
         turned = ops.sin(x).T

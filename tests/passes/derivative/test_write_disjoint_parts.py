@@ -1,4 +1,4 @@
-"""Parts among zeros: the same array, with less added, and in the order that is wanted."""
+"""Scatter-add and store: the same array with fewer additions, in the final order of axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = "('slice', None, None, None)"
 
 
 def chain(places: list[tuple[str, str]], shape: str, *after: str, back: str = "%s") -> Function:
-    """Zeros with parameters ``p0, p1, ...`` of the given types added at the given indices."""
+    """Returns a function that adds parameters ``p0, p1, ...`` to zeros at the given indices."""
     params = ", ".join(f"%p{k}: {type_}" for k, (type_, _) in enumerate(places))
     lines, whole = [], f"f32[{shape}]"
     for k, (_, index) in enumerate(places):

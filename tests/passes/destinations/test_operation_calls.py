@@ -1,4 +1,4 @@
-"""What is put together in memory that is lent: the same numbers, call after call."""
+"""Results in lent buffers: the same numbers, call after call."""
 
 from __future__ import annotations
 

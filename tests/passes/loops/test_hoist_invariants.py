@@ -1,4 +1,4 @@
-"""What moves out of a loop, what must stay, and that gradients are the same wherever it stands."""
+"""Loop-invariant code motion: operations that are hoisted, ones that stay, same gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ W = Tensor(np.array([[1.0, 0.5], [-0.5, 0.75]], np.float32))
 
 
 def before_the_loop(source: str) -> str:
-    """What forward does before its first loop."""
+    """Returns the text of forward before its first loop."""
     return source.partition("_forward(")[2].partition("    for ")[0]
 
 

@@ -1,4 +1,4 @@
-"""Lists that loops append to and that are stacked after: arrays, with the same numbers."""
+"""Scalar replacement of appended lists: arrays with the same numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def backwards(x: Any, w: Any) -> Any:
 
 
 def nested(x: Any, w: Any) -> Any:
-    """The inner list begins anew in each turn of the outer loop."""
+    """The inner list begins anew in each iteration of the outer loop."""
     h, rows = x[0], []
     for k in range(2):
         inner = []
@@ -56,7 +56,7 @@ def nested(x: Any, w: Any) -> Any:
 
 
 def read_inside(x: Any, w: Any) -> Any:
-    """What the next iteration looks at stays a list."""
+    """A list that the next iteration reads stays a list."""
     out = [x[0]]
     for k in range(3):
         out.append(ops.tanh(ops.matmul(out[-1], w)) * x[k])

@@ -1,4 +1,4 @@
-"""Parts made in their place: the same numbers as parts that are copied, and when these are."""
+"""Parts computed in their slices: the same numbers as copied parts, and parts that are copied."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def everything_is_large() -> Iterator[None]:
 
 
 def run(function: Function, arrays: list[Any]) -> Any:
-    """What the source of ``function`` gives: a write to a part is no expression."""
+    """Runs the source of ``function``: the interpreter has no writes to parts."""
     scope: dict[str, Any] = {}
     exec(emit_module([function], lambda printed: "", {}).source, scope)
     return scope["f"](*arrays)
 
 
 def ops_after(lines: str, result: str = "%t") -> list[str]:
-    """The operations after the pass, which gives the same numbers."""
+    """Returns the operations after the pass, which gives the same numbers."""
     text = f"func @f(%x: f32[2], %y: f32[3]) -> (f32[5]) {{\n{lines}\n  return {result}\n}}\n"
     before = update_arrays_in_place(parse_function(text))
     found = assemble_in_place(before)
@@ -119,7 +119,7 @@ def overlapping(x: Any) -> Any:
 
 
 def attention(x: Any, w: Any) -> Any:
-    """Products whose cotangents are columns of one array: no memory that ``np.dot`` writes to."""
+    """Products whose cotangents are columns of one array, to which ``np.dot`` cannot write."""
     q, k, v = ops.split(ops.matmul(x, w), 4, 1)
     p = ops.softmax(ops.matmul(q, k.T), -1)
     return ops.sum(ops.tanh(ops.matmul(p, v)))

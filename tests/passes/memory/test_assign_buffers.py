@@ -1,4 +1,4 @@
-"""Memory that is reused: what may be written over, and that the verifier notices what may not."""
+"""Buffer assignment: arrays that may be overwritten, and ones that the verifier protects."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_view_keeps_its_memory_alive():
 
 
 def test_a_gather_is_no_view():
-    """NumPy copies it, so it may be written over; what a slice takes lies where it was."""
+    """NumPy copies a gather, so it may be overwritten; a slice is a view."""
     for index, shape, written in (("('op', 0)", "f32[1,20000]", True), ("0", BIG, False)):
         text = reused(function(
             "%x: f32[3,20000], %i: i64[1]", "f32[]",
@@ -168,7 +168,7 @@ ROWS = "f32[300,100]"
 
 
 def by_rows(late: str = "", made: str = "exp %old", place: str = "%p") -> str:
-    """A loop that reads the rows of one array and sets those of another one."""
+    """Returns a loop that reads the rows of one array and sets those of another one."""
     return function(
         f"%x: {ROWS}", "f32[]", f"%a: {ROWS} = sin %x",
         f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}",
@@ -187,7 +187,7 @@ def test_a_loop_sets_rows_where_it_has_read_them() -> None:
 
 
 def by_turned_rows(late: str = "") -> str:
-    """The rows are made in their place, from the end on."""
+    """Returns a loop that computes the rows in their place, from the end on."""
     made = (
         "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
         "%turned: f32[100] = index %row {index=(('slice', None, None, -1),)}",
@@ -269,7 +269,7 @@ def test_the_verifier_notices_that_a_loop_fills_two_arrays_in_one_place(
 
 
 def halves() -> tuple[assign_buffers.BufferPlan, assign_buffers.BufferPlan]:
-    """A forward half that keeps ``sin(x)``, and a backward half that reads it first."""
+    """Returns a forward half that saves ``sin(x)``, and a backward half that reads it first."""
     forward = parse_function(function(
         f"%x: {BIG}", f"({BIG},)", f"%u: {BIG} = sin %x", f"%r: ({BIG},) = make_tuple %u",
         "return %r"))  # fmt: skip
@@ -328,7 +328,7 @@ def test_results_live_on_when_the_memory_is_used_again():
 
 
 def test_the_names_of_the_generated_text_are_free_to_use():
-    """A result called ``residuals`` is the user's, not what is kept for backward."""
+    """A result called ``residuals`` is the user's, and none that forward saves."""
 
     def named(work, buffer):
         a = ops.exp(work) * 2.0
@@ -358,7 +358,7 @@ def test_a_medium_operand_with_a_line_of_its_own_is_written_over() -> None:
 
 
 def test_of_two_arrays_that_a_loop_fills_one_takes_the_memory_of_a_third() -> None:
-    """Both are kept, and both are made of the deviations, which are dead then."""
+    """Both are saved, and both are computed from the deviations, which are dead then."""
     x, along = np.random.default_rng(3).standard_normal((2, 16, 8, 28, 28))
     scale = np.linspace(1.0, 2.0, 8)
 

@@ -1,4 +1,4 @@
-"""What loops carry in one place: where it may be, where it must not, and the same numbers."""
+"""In-place loop carries: updates that are safe, updates that are not, and the same numbers."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_few_rows_of_much_are_a_tape() -> None:
 
 
 def test_a_product_goes_to_memory_of_any_order() -> None:
-    """What enters the loop lies as a transpose does, and ``np.dot`` would not write there."""
+    """The initial value has the layout of a transpose, to which ``np.dot`` cannot write."""
 
     def turned(x: Any, w: Any) -> Any:
         u, v = ops.sin(x.T), ops.cos(x)

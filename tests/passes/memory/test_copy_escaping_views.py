@@ -1,4 +1,4 @@
-"""Whose memory a result lies in."""
+"""Copy insertion: the owner of the memory of a result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_paths_that_part_and_meet_many_times_are_followed_once(first: str, owned
 
 
 def looped(body: str, steps: object = 3, more: str = "") -> Function:
-    """A function that returns what a loop makes of its parameter ``x``."""
+    """Returns a function that returns the result of a loop on its parameter ``x``."""
     return parse_function(
         f"""
 func @f(%x: f32[4], %y: f32[4], %n: int) -> (f32[4], f32[4]) {{
@@ -41,7 +41,7 @@ carry (%c: f32[4] = %x, %d: f32[4] = %y) {{
 
 
 def copies(function: Function) -> list[str]:
-    """What is copied in the outermost region, and whether it is before or after the loop."""
+    """Returns the copies in the outermost region, with their place before or after the loop."""
     names = [op.name for op in copy_escaping_views(function).body.ops]
     return [name if name == "for" else "copy" for name in names]
 

@@ -1,4 +1,4 @@
-"""What begins in a row: which calls go there, which do not, and that the numbers stay."""
+"""Destinations up a chain of calls: calls that write to the row, and calls that do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW = "%r: f32[80,80] = index %u, %p {index=(('op', 0),)}"
 
 
 def loop(*lines: str, out: str = "%v") -> Function:
-    """A loop that fills the rows of a tape, and adds them up."""
+    """Returns a loop that fills the rows of a tape, and adds them up."""
     inner = "\n".join(lines)
     return parse_function(f"""
 func @f(%x: f32[80,80], %w: f32[80,80], %z: f32[]) -> (f32[4,80,80], f32[80,80]) {{

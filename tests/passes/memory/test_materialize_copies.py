@@ -1,4 +1,4 @@
-"""Columns of windows in arrays that are filled: the same gradients, whoever lends memory."""
+"""Explicit buffers for copies of reshapes: the same gradients, with and without lent buffers."""
 
 from __future__ import annotations
 

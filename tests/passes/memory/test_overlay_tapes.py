@@ -1,4 +1,4 @@
-"""Tapes in the rows of an array that their loop has read: where, where not, the same numbers."""
+"""Tapes on consumed arrays: those that are overlaid, those that are not, the same numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def program(
     first: str = "%first: f32[3,W] = empty {dtype='float32', shape=(3, W)}",
     second: str = "%second: f32[3,2] = empty {dtype='float32', shape=(3, 2)}",
 ) -> str:
-    """A loop that reads rows of ``%r`` and fills two tapes, and one that reads these."""
+    """Returns a loop that reads rows of ``%r`` and fills two tapes, and a loop that reads these."""
     lines = f"""func @f(%x: f32[3,4]) -> (f32[W], f32[]) {{
   %start: f32[2] = full {{dtype='float32', shape=(2,), value=1}}
   %one: f32[W] = full {{dtype='float32', shape=(W,), value=1}}
@@ -81,7 +81,7 @@ def program(
 
 
 def laned(text: str) -> list[str]:
-    """The lanes that ``text`` gets; it gives the same numbers with them."""
+    """Returns the slices that ``text`` gets; it gives the same numbers with them."""
     before = parse_function(text)
     after = overlay_tapes(before)
     verify(after, "lowered")
@@ -159,7 +159,7 @@ def test_a_tape_that_is_read_as_a_whole_has_memory_of_its_own() -> None:
          "the array", "what it was", "the caller's"],
 )  # fmt: skip
 def test_the_verifier_finds_an_overwritten_slice(change: dict[str, Any], law: str) -> None:
-    """Lanes that are written by hand where ``overlay_tapes`` takes none."""
+    """Slices are written by hand where ``overlay_tapes`` takes none."""
     with pytest.raises(InternalError, match=law):
         verify(parse_function(program(**change)), "lowered")
 

@@ -1,4 +1,4 @@
-"""Tapes that are arrays: filled where they stand, right in every order, and lists otherwise."""
+"""Preallocated tapes: filled in place, right in every order, and lists otherwise."""
 
 from __future__ import annotations
 

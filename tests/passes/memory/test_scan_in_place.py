@@ -1,4 +1,4 @@
-"""Running sums in their operands: the same numbers, and nobody's array but the function's own."""
+"""In-place scans: the same numbers, and only in arrays of the function."""
 
 from __future__ import annotations
 

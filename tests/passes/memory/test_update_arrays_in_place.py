@@ -1,4 +1,4 @@
-"""Parts written in place: where they may be, and that nobody ever reads what was spoilt."""
+"""Copy elision for arrays: updates in place, and that no overwritten value is read."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def left_from_within(x, m):
 
 
 def test_a_value_that_is_not_set_yet_is_not_copied():
-    """What is returned is carried, and is nothing until a loop is left by it."""
+    """The returned value is carried, and is unset until the loop is left by it."""
     m = Tensor(np.ones((2, 3), np.float32))
     for top, want in ((0.5, [0, 0, 1]), (1.5, [1, 1, 1])):
         x = Tensor(np.array([0.25, -0.5, top], np.float32))

@@ -1,4 +1,4 @@
-"""Lists are changed in place where nobody can tell, and copied where somebody could."""
+"""Copy elision for lists: changed in place where no alias can observe it, else copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large operations in parts: the same numbers, to the sign of a zero."""
+"""Decomposition of large operations: the same numbers, to the sign of a zero."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_choice_of_others_stays_one():
 
 
 def test_a_choice_goes_into_memory_that_may_be_lent():
-    """Bits are written to memory that is surely there: a copied text runs without lent arrays."""
+    """Bits are written to allocated memory: a copied text runs without lent buffers."""
     x = np.linspace(-2, 2, 600, dtype=np.float32)
 
     def loss(x):
@@ -118,7 +118,7 @@ def test_small_powers_are_products(exponent: float):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("bound", [0, -0.0, 2, -2.5])
 def test_a_bound_is_one_to_the_bit(dtype: str, bound: float):
-    """What is no number wins, and of two zeros the sign is that which NumPy gives."""
+    """NaN wins, and of two zeros the sign is the one that NumPy gives."""
     if dtype == "int32":
         bound = int(bound)
     x = np.arange(-4, 4).astype(dtype) if dtype == "int32" else np.array(ODD * 3, dtype)

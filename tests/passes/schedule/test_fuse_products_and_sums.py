@@ -1,4 +1,4 @@
-"""Sums of products in one go: the values of the sum, and only where the product is large."""
+"""Multiply-reduce fusion: the values of the sum, and only where the product is large."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_dots_add_up_in_tiles(optimised: Optimised) -> None:
 
 
 def test_the_mean_of_very_many_halves_is_no_sum() -> None:
-    """Their sum, and their count, is more than a half holds."""
+    """Their sum and their count overflow half precision."""
     x = np.full((256, 257), 3.0, np.float16)
     assert ms.jit(lambda x: ops.mean(x))(Tensor(x)).asnumpy() == 3.0
 

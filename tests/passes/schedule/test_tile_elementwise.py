@@ -1,4 +1,4 @@
-"""Tiles: the same numbers part by part, and nothing but long rows on large arrays."""
+"""Loop tiling: the same numbers, and only long groups of operations on large arrays."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_complex_arrays_run_in_tiles() -> None:
 
 
 def test_small_operations_wait_until_the_loop_is_done(tiled: Any):
-    """A view of the largest of each row stands in the middle; what reads it is no tile."""
+    """A view of the maximum of each row stands in the middle; its reader works on no tile."""
     function = parse_function("""func @f(%x: f32[96,8]) -> (f32[96,8], f32[96]) {
   %a: f32[96,8] = sin %x
   %m: f32[96,1] = max %a {axes=(1,), first=False, keepdims=True}

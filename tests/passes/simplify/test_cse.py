@@ -1,4 +1,4 @@
-"""Common subexpressions: which are merged, which are not, and whose name stays."""
+"""Common subexpressions: merged ones, ones that stay, and the name that stays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""Dead code: what goes, and what must not."""
+"""Dead code elimination: operations and ports that go, and ones that must stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one way computes follows a branch whose other way raises; after a raise nothing stands."""
+"""One path follows a branch whose other path raises; no statement follows a raise."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_nothing_stands_after_a_raise(program: Callable) -> None:
 
 
 def test_nothing_is_returned_after_a_raise() -> None:
-    """Neither where the raise stands alone, nor behind a branch that raises on both ways."""
+    """The raise stands alone, or in a branch that raises on both paths."""
     for level in (0, 1, 3):
         source = ms.gradient_source(_refusing, "f32[2]", "float", opt_level=level)
         forward = source[source.index("def ") : source.rindex("def ")]

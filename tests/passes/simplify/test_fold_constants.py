@@ -1,4 +1,4 @@
-"""Folding: what is known is computed, and only where the types allow."""
+"""Constant folding: operations on constants are computed where the types allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is differentiated again as one text: which calls go, and that the numbers stay."""
+"""Inlining of functions with one caller: calls that go, and the same numbers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def of_two_slopes(x, w):
 
 
 def by_hand(x, w):
-    """The slope of ``energy``."""
+    """Returns the gradient of ``energy``."""
     h = np.tanh(x @ w)
     return (3 * h * h * (1 - h * h)) @ w.T
 

@@ -1,4 +1,4 @@
-"""Branches that stand deep in each other: functions of their own, with the values that they had."""
+"""Outlining: deeply nested branches become functions, with the same values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A break ends a loop by its test; a flag is kept only where something else reads it."""
+"""Exit conditions: a break ends a loop by its test; a flag stays only if it is read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_loop_ends_where_it_did(fn: Callable, flag: bool) -> None:
 
 
 def differences(fn: Callable, x: np.ndarray, n: int) -> np.ndarray:
-    """The slopes of the sum of what ``fn`` returns."""
+    """Returns the gradient of the sum of the results of ``fn``."""
     ends = [
         [fn(Tensor(x + step * unit), n).asnumpy().sum() for unit in np.eye(3)]
         for step in (1e-6, -1e-6)

@@ -1,4 +1,4 @@
-"""Naive formulas: what they become, that it means the same, and holds at their bad points.
+"""Stabilised formulas: their operators, the same values, and the values at bad points."""
 
 Bad points have values and slopes worked out by hand or by the identity that the row stands for.
 """
@@ -80,7 +80,7 @@ MILD = [0.3, 0.7, 0.45]
 
 
 def asked(function: Callable[..., Any], x: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Value and weighted slopes, compiled."""
+    """Returns the compiled value and weighted gradient."""
     tensor, sens = Tensor(np.array(x)), weights_of(function(Tensor(np.array(x))).asnumpy())
     with np.errstate(all="ignore"):
         value, slope = value_and_grad(function, sens_param=True)(tensor, Tensor(sens))

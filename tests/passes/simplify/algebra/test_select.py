@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""Choices in a derivative: the same numbers, whatever the cotangent is."""
+"""Select in a derivative: the same numbers for any cotangent."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""Each row of the table: what it makes, and that NumPy gives the same bits before and after."""
+"""Every rewrite rule: its replacement, and the same bits before and after."""
 
 from __future__ import annotations
 
@@ -354,7 +354,7 @@ def test_every_way_to_scale_the_identity(
 def test_broadcasts_to_no_elements_or_of_unknown_shape_are_summed(
     narrow: str, shape: tuple[int, ...]
 ) -> None:
-    """A sum of nothing is 0, and infinity times nothing is no number."""
+    """A sum without terms is 0, and infinity times 0 is NaN."""
     dtype = narrow.split("[")[0]
     whole = f"{dtype}[{','.join(map(str, shape))}]"
     function = parse_function(text(

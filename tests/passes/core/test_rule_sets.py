@@ -1,4 +1,4 @@
-"""Rows that applied nowhere are not tried again, unless what they asked for has another answer."""
+"""Memoised match failures: failed rules are tried again only if an answer has changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_ops(function: Function, *ops: Op) -> Function:
 
 
 def of_a_sign(match: Match) -> Any:
-    """``x * y`` for ``-sin(x) * y``, where the sine is read here alone."""
+    """``x * y`` for ``-sin(x) * y``, if nothing else reads the sine."""
     a = match.argument_of(match.operands[0], "neg")
     return match.operands[1] * a if a is not ... and match.uses.get(a) == 1 else None
 
@@ -46,9 +46,7 @@ def table(tried: list[Op]) -> RuleSet:
     return RuleSet([Rule("of a sign", "mul", rewrite)])
 
 
-def test_rules_are_not_tried_again_on_an_unchanged_operation(
-    table: RuleSet, tried: list[Op]
-) -> None:
+def test_failed_rules_are_not_tried_again(table: RuleSet, tried: list[Op]) -> None:
     function = parse_function(TEXT.replace("neg", "cos"))
     assert table.rewrite(table.rewrite(function)) is function
     assert tried == [function.body.ops[2]]
