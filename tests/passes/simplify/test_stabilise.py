@@ -1,4 +1,4 @@
-"""Stabilised formulas: their operators, the same values, and the values at bad points."""
+"""Stabilised formulas: their operators, the same values, and the values at bad points.
 
 Bad points have values and slopes worked out by hand or by the identity that the row stands for.
 """
