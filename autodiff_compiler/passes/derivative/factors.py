@@ -1,9 +1,9 @@
 """The factorisation of a product in a derivative, and the product made of the factors again.
 
 Large factors keep their order. Small ones are collected in groups, whose product is computed first.
-A factor of unknown magnitude is not multiplied before it meets the whole product: if x and s are
-tiny, every step of ``x / s / s`` is a number, and ``1 / s / s`` is infinite. A group therefore
-holds at most one factor whose magnitude is not known to be safe (``analysis/magnitude.py``).
+A factor of unknown magnitude is not multiplied before it meets the whole product. If x and s are
+tiny, every step of ``x / s / s`` is finite, but ``1 / s / s`` is infinite. A group therefore holds
+at most one factor whose magnitude is not known to be safe (``analysis/magnitude.py``).
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

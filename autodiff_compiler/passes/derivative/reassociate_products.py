@@ -1,17 +1,17 @@
 """Reassociation of products in a derivative: small factors first, and out of sums.
 
-The chain rule makes long products of arrays, of numbers, and of broadcast arrays. The pass
-computes the product of the small factors first: ``c * (2.0 * x)`` reads the array twice,
-``(c * 2.0) * x`` once. A sum over axes along which a factor is constant becomes a sum without that
-factor. Such a sum often exists already: the mean of a normalization and its scale need the same
-one. A sum of a product with itself becomes a product with 2.
+The chain rule makes long products of arrays, of numbers, and of broadcast arrays. The pass computes
+the product of the small factors first: ``c * (2.0 * x)`` reads the array twice, ``(c * 2.0) * x``
+once. A sum over axes along which a factor is constant becomes a sum without that factor. This sum
+often exists already: the mean of a normalization and its scale need the same one. A sum of a
+product with itself becomes a product with 2.
 
 The pass rewrites only where fewer operations on whole arrays remain, and only operations that
 differentiation added. Rounding may differ in the last bit, as with any other order of the factors.
 
 No intermediate result leaves the range of its dtype (``factors``). A divisor leaves a sum only if
-it is known to be neither tiny nor huge: the root of a sum with a number is, by which
-normalizations divide.
+it is known to be neither tiny nor huge. The divisor of a normalization is: it is the root of a sum
+with a number.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -5,10 +5,10 @@ The pass runs while both halves are in one body.
 - A cotangent that is a product with ``relu(x)``, or with ``maximum(x, 0)``, is zero where the
   slope is zero: it needs no mask.
 - A normalization computes ``z = c / s``. The derivatives of the operands of ``s`` ask for
-  ``(a / s) * c`` with a small factor ``a``. The pass rewrites that to ``a * z``, because ``z`` is
-  saved anyway, so that ``c`` is neither saved nor recomputed. The ``s`` may be under a sum along
-  which it is constant. The same holds for ``z = c * r``. There a sum of products with ``c`` becomes
-  a sum of products with ``z``, if the small factor has an ``r`` for each of them.
+  ``(a / s) * c`` with a small factor ``a``. The pass rewrites that to ``a * z``, because forward
+  saves ``z`` anyway. Then ``c`` is neither saved nor recomputed. The ``s`` may be under a sum along
+  which it is constant. The same holds for ``z = c * r``. A sum of products with ``c`` then becomes
+  one of products with ``z``. The small factor must have an ``r`` for each of them.
 
 The pass changes only operations that differentiation added, and adds no division. A factor and its
 inverse cancel together, so that no new NaN arises where ``s`` is 0 or infinite.
@@ -108,8 +108,8 @@ def _drop_redundant_mask(match: Match) -> Any:
 def _skip_tie_split(match: Match, maxima: Sequence[Op]) -> Any:
     """``ct`` for ``where(x < 0, 0, where(x == 0, 0.5 * ct, ct))``, if y = maximum(x, 0) divides it.
 
-    The cotangent is ``y`` times factors of safe magnitude, hence 0 where x is 0 or less. (The
-    replaced choice would also make a 0 of infinity times 0.)
+    The cotangent is ``y`` times factors of safe magnitude, hence 0 where x is 0 or less. (With
+    other factors it could be infinity times 0, of which the choice makes 0.)
     """
     below, zero, otherwise = match.operands
     less, tie = match.made_by(below, "less"), match.made_by(otherwise, "where")

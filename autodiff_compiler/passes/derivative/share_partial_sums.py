@@ -1,10 +1,10 @@
 """Partial-sum sharing: of two sums of one array, the one over more axes adds up the other.
 
-The scale of an instance norm needs the sum of a product over all images and places, the variance
-needs its sums over the places of each image. Those are small. So the product is read only once, and
-need not be in memory (``fuse_products_and_sums``). The rule changes only operations that
-differentiation added, as one of the rules of ``reassociate_products``. The sum has the same terms,
-in another order.
+The scale of an instance norm needs the sum of a product over all images and places. The variance
+needs its sums over the places of each image, which are small. With one sum of the other, the
+product is read once and need not be in memory (``fuse_products_and_sums``). The rule changes only
+operations that differentiation added, as one of the rules of ``reassociate_products``. The sum has
+the same terms, in another order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,9 +1,9 @@
 """Turns a scatter-add into a store where the regions written are disjoint.
 
 The cotangents of the parts of an array are added into one array of zeros, each in its place. A
-place that no other part reaches still holds zeros, so the part is stored there. If the array is
-transposed afterwards, as where ``q, k, v`` are parts of a transposed product, the parts go into an
-array of the final order at once, and no transpose has to be copied.
+place that no other part reaches still holds zeros, so the part is stored there. The array may be
+transposed afterwards, as where ``q, k, v`` are parts of a transposed product. Then the parts go
+into an array of the final order, and no transpose has to be copied.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -78,7 +78,7 @@ def batch_accumulations(function: Function) -> Function:
 class _Accumulation:
     """A carry that only accumulates: ``add`` adds to it, ``term`` computes the summand.
 
-    ``factors`` are the values of an iteration whose stacks give the sum of all summands: those of
+    The stacks of ``factors`` over all iterations give the sum of all summands. They are a and b of
     ``a.T @ b``, or the rows that the summand adds up.
     """
 

@@ -1,9 +1,9 @@
 """Loop-invariant code motion: hoists the operations whose operands no iteration changes.
 
 A hoisted value need not be saved for each iteration either: the adjoint reads it from outside the
-loop, as it reads a parameter. An operation is hoisted if nothing that it reads changes in the loop,
-if it has no effect, and if it cannot fail where the loop would not run: its shapes are known, or
-the loop is known to run. A view costs nothing and stays, unless a hoisted operation reads it.
+loop, as it reads a parameter. An operation is hoisted if nothing that it reads changes in the loop
+and it has no effect. It must not fail where the loop would not run: its shapes are known, or the
+loop is known to run. A view costs nothing and stays, unless a hoisted operation reads it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,8 +1,8 @@
 """Loop fission: hoists the matrix products of all iterations as one product before the loop.
 
-``x[k]`` in a loop over ``k`` becomes a ``read`` port: an item for each iteration, whose adjoint is
-a list of cotangents and not an array of zeros per iteration. If each iteration multiplies such an
-item by one matrix from outside, all of ``x`` is multiplied before the loop, which then reads the
+``x[k]`` in a loop over ``k`` becomes a ``read`` port, an item for each iteration. Its adjoint is a
+list of cotangents and not an array of zeros per iteration. If each iteration multiplies its item by
+one matrix from outside, all of ``x`` is multiplied before the loop. The loop then reads the
 product. The sum for each element is the same, in another blocking. The pass does so if the rows of
 an iteration are few beside the matrix, and every row is read. The loop may read the matrix through
 a view, such as its transpose.

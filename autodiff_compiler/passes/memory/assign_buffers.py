@@ -2,16 +2,16 @@
 
 New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. A
 large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into the
-memory of any dead array, else into a workspace buffer that a caller may lend (``work``; its items
-are None where nobody lends any). A result never lies in memory that is lent again: a block in which
-it ends up is donated with it. Residuals live until backward has run; backward reuses the blocks of
-those that it reads no more. A loop over tiles writes its results where it takes tiles for the last
-time. ``ir/verify/memory_safety.py`` states the law.
+memory of any dead array. Otherwise it goes into a workspace buffer that a caller may lend:
+``work``, whose items are None if none is lent. A result never lies in memory that is lent again: a
+block in which it ends up is donated with it. Residuals live until backward has run; backward reuses
+the blocks of those that it reads no more. A loop over tiles writes its results where it takes tiles
+for the last time. ``ir/verify/memory_safety.py`` states the law.
 
-This is the last pass: nothing is differentiated after it. It handles results of known size, from
-``large_bytes`` on, and from ``medium_bytes`` on if an operand has a variable of its own: those live
-as long as the function runs. The values that an iteration or a branch yields stay in memory of
-their own.
+This is the last pass: nothing is differentiated after it. It handles results of known size from
+``large_bytes`` on. From ``medium_bytes`` on it handles results with an operand that has a variable
+of its own, which lives as long as the function runs. The values that an iteration or a branch
+yields stay in memory of their own.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -373,8 +373,8 @@ class _BufferAssigner:
     def overwritable_location(self, argument: Value, place: int, later: Set[Any]) -> Value | None:
         """Returns the location of ``argument`` if it may be overwritten, else None.
 
-        The argument is a temporary of the operation, or the very array that an operation made (a
-        view may be broadcast, and read-only), or a residual; and it is dead.
+        The argument is dead, and is a temporary of the operation, a residual, or the very array
+        that an operation made. A view may be broadcast, and read-only.
         """
         (location, *others) = self.pool.locations(argument) or (argument,)
         if argument not in self.pool.aliases and argument not in later:

@@ -1,10 +1,10 @@
 """Propagates a destination up a chain of calls (empty-tensor elimination).
 
-An iteration computes ``u + v + w`` and stores it in row k. Two arrays are allocated on the way,
-and the last sum is in a third place. If each of them is made by a single call, and read by the
-next call alone, all calls write to the row, one after the other: nothing is allocated, and the
-next operand is in the cache. The pass makes the change and keeps it if ``is_memory_safe`` proves
-that no value is read after its buffer was overwritten.
+An iteration computes ``u + v + w`` and stores it in row k. Two arrays are allocated on the way, and
+the last sum is in a third place. If each of them is made by a single call, and read by the next
+call alone, all calls write to the row, one after the other. Then nothing is allocated, and the next
+operand is in the cache. The pass makes the change and keeps it if ``is_memory_safe`` proves that no
+value is read after its buffer was overwritten.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

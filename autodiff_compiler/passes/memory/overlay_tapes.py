@@ -6,8 +6,8 @@ by side. The tapes become slices of the array: views, whose rows are written as 
 ``update_arrays_in_place``, the pass makes the change and asks ``is_memory_safe`` whether a value is
 read after its buffer was overwritten.
 
-Backward reads the tapes of the gates row by row, and fills an array as wide as all of them, which
-goes where they are (``assign_buffers``). If no array has room for the tapes, they are laid side by
+Backward reads the tapes of the gates row by row, and fills an array as wide as all of them.
+``assign_buffers`` puts it where they are. If no array has room for the tapes, they are laid side by
 side in an array of their own for that purpose.
 
 >>> import autodiff_compiler.operators

@@ -7,8 +7,8 @@ reader. There are four repairs, tried in this order:
 - A branch saves the victim for backward: it is copied there, and not in iterations without the
   branch.
 - The reader of the victim does not depend on the write, and goes before it.
-- The memory entered a loop from outside, where it is still read, or does not belong to the
-  function, or is no plain array: it is copied once, before the outermost loop that helps.
+- The memory entered a loop from outside, where it is still read, belongs to another owner, or is no
+  plain array. It is copied once, before the outermost loop that helps.
 
 No repair is a proof: ``update_arrays_in_place`` interprets the repaired function again. A repair
 that did not help is not tried again.

@@ -1,7 +1,7 @@
 """In-place scans: computes cumulative sums in their operands, on reversed views too.
 
 ``cumsum`` reads each element before it writes there, so that it may overwrite its operand. A scan
-from the end, as backward needs it, works on reversed views: it reads and writes the array in
+from the end, as backward needs it, works on reversed views. It reads and writes the array in
 reverse, and the result needs no flip.
 
 >>> import autodiff_compiler.operators

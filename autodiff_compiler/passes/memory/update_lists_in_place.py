@@ -3,12 +3,12 @@
 ``list_append`` returns a new list. In a loop of n iterations that would copy n²/2 items. After all
 optimisation the old list may be changed, if it belongs to this function and is not read afterwards.
 
-The pass is an alias analysis: two values may be one list if an operation passes a list on (a yield
-of a branch, a carry of a loop, a tuple that holds it, a call). The *roots* of a value are the
-operations that made the lists that it may be. A change is possible in place if the list is no
-parameter's, and if no value with one of its roots that is known at the change is used after it. In
-a loop, *after* includes the next iteration. If only the initial value of a loop is in the way, the
-list is copied once, before the loop.
+The pass is an alias analysis. Two values may be one list if an operation passes a list on: a yield
+of a branch, a carry of a loop, a tuple that holds it, or a call. The *roots* of a value are the
+operations that made the lists that it may be. A change is possible in place if no parameter holds
+the list, and no alias of it is used afterwards. The aliases are the values with a common root that
+are known at the change. In a loop, *afterwards* includes the next iteration. If only the initial value
+of a loop is in the way, the list is copied once, before the loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

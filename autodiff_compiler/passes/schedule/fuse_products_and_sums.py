@@ -3,10 +3,10 @@
 ``(a * b).sum()`` writes the product to memory and reads it again. ``np.vdot(a, b)`` adds up while
 it multiplies, in a third of the time. ``np.vecdot`` does so along a long last axis, and
 ``np.einsum`` along others. The pass fuses each sum and each mean of a product that nothing else
-reads. For small arrays it fuses only sums of all elements, where the fused text is shorter, too,
-unless the user has a name for the product. The mean of a large array becomes a quotient of its sum,
-which tiles can add up. The terms are added in another order; very many single-precision terms are
-added row by row.
+reads. For small arrays it fuses only sums of all elements, where the fused text is shorter. It
+keeps a small product that has a name of the user's. The mean of a large array becomes a quotient of
+its sum, which tiles can add up. The terms are added in another order; very many single-precision
+terms are added row by row.
 
 The pass runs in the last stage, before any pass that overwrites memory: it delays the reads of the
 factors.

@@ -1,9 +1,9 @@
 """Common subexpression elimination, with dominance by region.
 
 Two operations without effect compute the same value if their operator, operands and attributes are
-equal. The later one is eliminated if the earlier one stands in the same region or in one around it:
-then it dominates the later one. Of the two names the one that the user gave stays. A reduction that
-differs from an earlier one in ``keepdims`` only becomes a reshape of that.
+equal. The later one is eliminated if the earlier one dominates it: it stands in the same region or
+in one around it. Of the two names the one that the user gave stays. A reduction that differs from
+an earlier one in ``keepdims`` only becomes a reshape of that.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

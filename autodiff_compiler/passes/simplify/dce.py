@@ -4,9 +4,8 @@ An operation stays if it has an effect or if one of its results is live: returne
 operation that stays. Single ports of a branch or loop die: a result of an ``if``, a carry that only
 feeds itself, a stack, a read. The operands that decide which path control takes (predicates,
 bounds, tests, ``until``) live as long as the operation. An operation without effect may go because
-nothing can observe that. The exception is an item that may be missing: it is computed, and the
-demand for it goes only if another operation reads the item. Calls keep all their results; their
-callee decides about them.
+nothing can observe that. The exception is an item that may be missing: the demand for it goes only
+if another operation reads the item. Calls keep all their results; their callee decides about them.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

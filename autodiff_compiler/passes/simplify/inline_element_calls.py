@@ -1,9 +1,9 @@
 """Inlines calls that a loop makes for each item of an array.
 
 ``out[i] = step(out, i)`` reads few items in each iteration. But a call is differentiated as a
-whole: its backward returns the cotangent of all of ``out``, and it returns a changed argument as a
-new array. Each iteration would take time in the size of the array. In the body of the loop itself
-the items are read and written in place.
+whole. Its backward returns the cotangent of all of ``out``, and the call returns a changed argument
+as a new array. Each iteration would take time in the size of the array. In the body of the loop
+itself the items are read and written in place.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -2,17 +2,17 @@
 
 A derivative calls the derivatives of the callees of its primal, and each of those has derivatives
 in its turn. With every order there are more and smaller functions, and no pass sees across their
-calls. So before a function is differentiated, the pass inlines calls of derivatives, and calls in
+calls. Before a function is differentiated, the pass inlines calls of derivatives, and calls in
 them, if nothing else calls the callee. A function that is called from two places stays, and so does
 a function of the user's in another one. The exception is a callee most of whose operations the
-caller computes already: a network whose derivatives were inlined, if the residual of an equation
-asks for its values at the same points.
+caller computes already. An example is a network whose derivatives were inlined, if the residual of
+an equation needs its values at the same points.
 
-A function that works on large arrays is inlined, too: its results could not lie in an array that
-its caller is lent, nor be overwritten there, and at that size memory takes the time
+A function that works on large arrays is inlined, too. Its results could not lie in an array that
+its caller is lent, nor be overwritten there. At that size memory takes the time
 (``assign_buffers``). The results of all iterations of a loop count together, if one iteration makes
-enough for the row of a tape: inlined, its tapes are arrays, and the products with weights are one
-product for all iterations.
+enough for the row of a tape. After inlining, the tapes are arrays, and the products with weights
+are one product for all iterations.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS

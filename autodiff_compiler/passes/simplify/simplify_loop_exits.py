@@ -1,7 +1,7 @@
 """Replaces the exit flag of a loop by an exit condition.
 
 A ``break`` is compiled as a flag that a branch sets and the loop carries. If nothing else reads the
-flag, the test of that branch ends the loop by itself: in an iteration that runs, the flag is not
+flag, the test of that branch ends the loop by itself. In an iteration that runs, the flag is not
 set before. Dead code elimination removes the rest of the flag.
 
 >>> import autodiff_compiler.operators

@@ -1,8 +1,8 @@
 """Algebraic simplification: a table of rewrite rules, applied up to a fixed point.
 
 Rules that may change NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off
-by default. Two changes count as exact: adding an array of zeros that the compiler made, as it only
-says that no gradient flows there, and a sum that takes its terms in another order.
+by default. Two changes count as exact. One drops an added array of zeros that the compiler made: it
+only says that no gradient flows there. The other takes the terms of a sum in another order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
