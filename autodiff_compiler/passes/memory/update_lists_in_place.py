@@ -7,8 +7,8 @@ The pass is an alias analysis. Two values may be one list if an operation passes
 of a branch, a carry of a loop, a tuple that holds it, or a call. The *roots* of a value are the
 operations that made the lists that it may be. A change is possible in place if no parameter holds
 the list, and no alias of it is used afterwards. The aliases are the values with a common root that
-are known at the change. In a loop, *afterwards* includes the next iteration. If only the initial value
-of a loop is in the way, the list is copied once, before the loop.
+are known at the change. In a loop, *afterwards* includes the next iteration. If only the initial
+value of a loop is in the way, the list is copied once, before the loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
