@@ -40,7 +40,11 @@ Result = TypeVar("Result", covariant=True)
 
 
 def _compile(
-    fn: Any, request: Request, slots: tuple, keywords: tuple[str, ...], known: frozenset[int]
+    fn: Any,
+    request: Request,
+    slots: tuple[Any, ...],
+    keywords: tuple[str, ...],
+    known: frozenset[int],
 ) -> Compiled:
     types = [StaticSlot(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     with _without_collection():

@@ -268,7 +268,7 @@ def _activity(trace: TracebackType | None) -> tuple[str, str]:
 
 def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> Made:
     """Returns ``attempt()``, run in a thread with a large stack, in the context of this one."""
-    found: list[Any] = []
+    found: list[Made] = []
     raised: list[BaseException] = []
 
     def run() -> None:

@@ -145,7 +145,7 @@ def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[st
     return _Settings(**flags).compiled(fn, inputs, _standalone)
 
 
-def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
+def export_source(fn: Any, path: str | os.PathLike[str], *inputs: Any, **flags: Any) -> None:
     """Writes the source that ``gradient_source(fn, *inputs, **flags)`` returns to a file.
 
     The file needs NumPy alone. It holds the present values of the arrays that ``fn`` reads from
@@ -163,7 +163,7 @@ def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) 
         file.write(text.encode("utf-8"))
 
 
-def beside_of(path: str | os.PathLike) -> Path:
+def beside_of(path: str | os.PathLike[str]) -> Path:
     """Returns the path of the file of arrays that belongs to a module."""
     return Path(path).with_suffix(".npz")
 
@@ -273,7 +273,7 @@ class _Settings:
         given = {"opt_level": self.opt_level, "stabilise": self.stabilise}
         return {name: value for name, value in given.items() if value is not None}
 
-    def gradient(self, target: Any, names: Sequence[str]) -> GradientFunction:
+    def gradient(self, target: Any, names: Sequence[str]) -> GradientFunction[..., Any]:
         """Returns the gradient function that these settings ask for."""
         by_list = self.get_by_list or self.weights is not None
         gradient = GradientFunction(
@@ -331,7 +331,7 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
     return checked_position(tuple(found) if isinstance(asked, tuple) else found[0])
 
 
-def _check_positions(gradient: GradientFunction, names: Sequence[str]) -> None:
+def _check_positions(gradient: GradientFunction[..., Any], names: Sequence[str]) -> None:
     """Refuses positions that no argument has."""
     for place in gradient.wanted():
         if place >= len(names) and place > 0:

@@ -42,7 +42,7 @@ def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
     writes. A relative ``path`` starts at the folder of the test.
     """
 
-    def compare(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
+    def compare(fn: Any, *inputs: Any, path: str | os.PathLike[str], **flags: Any) -> None:
         file = request.path.parent / path
         if request.config.getoption(OPTION):
             export_source(fn, file, *inputs, **flags)
