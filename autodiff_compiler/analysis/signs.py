@@ -86,12 +86,12 @@ class Signs:
         return self.never_negative(op.operands[0], depth)
 
     def _difference(self, op: Op, depth: int) -> bool:
-        """True for ``x - max(x)`` and ``x - maximum(x, …)``."""
+        """True if ``op`` is ``x - max(x)`` or ``x - maximum(x, …)``."""
         x, most = op.operands
         return self._reduced_by_max(most) is x is not None or self._is_in_maximum(x, most)
 
     def _product(self, op: Op, depth: int) -> bool:
-        """True for ``x * -x``, and for a product of operands with different signs."""
+        """True if ``op`` is ``x * -x``, or a product of operands with different signs."""
         a, b = op.operands
         if self._is_negation_of(a, b) or self._is_negation_of(b, a):
             return True

@@ -1,7 +1,7 @@
 """``Builder`` makes operations, with the result types that their operator definitions infer.
 
 While a builder is active (``with builder:``), arithmetic on values and calls of operators add
-operations to it. So rules and library code are plain expressions.
+operations to it, so that rules and library code are plain expressions.
 """
 
 from __future__ import annotations

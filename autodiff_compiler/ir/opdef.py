@@ -106,8 +106,8 @@ class OpDef:
     label       the name of an unnamed result: ``"{x}_times_{y}"``.
     views       operands whose memory the result may share.
     copies      a rule from types and attributes: True if the result shares none of it after all.
-    writes      True if the result is the first operand with a part of it written. That may be
-                done in place: the operator takes the attribute ``in_place``.
+    writes      True if the result is the first operand with a part of it written. The operator
+                takes the attribute ``in_place``, as the write may be done in place.
     effect      True if running it twice, or never, differs from running it once.
     """
 

@@ -306,7 +306,7 @@ def holds_number(type_: Type) -> bool:
 def as_cotangent(type_: Type) -> Type:
     """Returns the type of the full cotangent of a value of this type.
 
-    That of a Python number is a 0-d array: it may be a result of array arithmetic.
+    A Python number has one of a 0-d array type: it may be a result of array arithmetic.
 
     >>> print(as_cotangent(parse_type("(f32[2], float, int)")))
     (f32[2], f64[], int)

@@ -27,7 +27,7 @@ def expand_derivatives(
 ) -> Function:
     """Replaces the derivatives in ``function`` and its callees; the same object if it has none.
 
-    One callee with one configuration becomes one function, however often it is called.
+    Equal derivatives of one callee become one function, however often they are called.
 
     simplify_function  rewrites every function before it is differentiated.
     prepare_callee     then rewrites the functions whose derivative is taken, not their callees.

@@ -1,4 +1,4 @@
-"""What varies, and what may be unset."""
+"""The values that vary, and those that may be unset."""
 
 from __future__ import annotations
 

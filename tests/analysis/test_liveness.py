@@ -1,4 +1,4 @@
-"""Live ranges against a search of every path, which knows nothing of sets and masks."""
+"""Live ranges agree with a search of every path."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def flows(depth):
 
 
 def paths(flow, limit=2):
-    """Ways through a flow: a list of steps, and whether it left the cycle around it."""
+    """Yields the paths through a flow: their steps, and True if they leave the cycle around it."""
     ways = [([], False)]
     for part in flow:
         ways = [
@@ -56,7 +56,7 @@ def paths_of(part, limit):
 
 
 def conflicts(path):
-    """Pairs of names of which one is written while the other's value is still read later."""
+    """Collects pairs of names of which one is written while the other is live."""
     for at, step in enumerate(path):
         for name in NAMES:
             later = [s for s in path[at + 1 :] if name in s.reads or name in s.writes]
@@ -68,7 +68,7 @@ def conflicts(path):
 
 @settings(max_examples=80, deadline=None)
 @given(flows(2))
-def test_names_that_meet_on_a_path_have_ranges_that_meet(flow):
+def test_names_that_conflict_on_a_path_have_overlapping_ranges(flow):
     ranges = live_ranges((Step((), tuple(NAMES)), *flow))
     for path, _ in paths(flow):
         for one, other in conflicts(path):
@@ -87,20 +87,20 @@ def test_exposed_names_are_those_read_first_on_a_path(flow):
     assert read_first <= exposed(flow)
 
 
-def test_a_chain_of_values_never_meets():
+def test_a_chain_of_values_has_disjoint_ranges():
     chain = [Step((a,), (b,)) for a, b in pairwise("abcd")]
     ranges = live_ranges((Step((), ("a",)), *chain))
     assert all(not ranges[a] & ranges[b] for a, b in pairwise("abcd"))
 
 
-def test_what_a_cycle_reads_from_outside_lives_through_all_of_it():
+def test_a_name_that_a_cycle_reads_from_outside_is_live_in_all_of_it():
     cycle = Cycle((), (Step(("x",), ("t",)), Step(("t",), ("u",)), Step(("u",), ())))
     ranges = live_ranges((Step((), ("x",)), cycle))
     assert ranges["x"] & ranges["t"] and ranges["x"] & ranges["u"]
     assert not ranges["t"] & ranges["u"]
 
 
-def test_what_is_read_after_a_cycle_lives_where_it_is_left():
+def test_a_name_that_is_read_after_a_cycle_is_live_where_it_is_left():
     def of(end):
         body = (Step((), ("t",)), end, Step((), ("x",)))
         return live_ranges((Step((), ("x",)), Cycle((), body), Step(("x",), ())))
@@ -110,7 +110,7 @@ def test_what_is_read_after_a_cycle_lives_where_it_is_left():
     assert not stayed["x"] & stayed["t"]
 
 
-def test_branches_do_not_meet():
+def test_branches_have_disjoint_ranges():
     fork = Fork(((Step((), ("a",)), Step(("a",), ())), (Step((), ("b",)), Step(("b",), ()))))
     ranges = live_ranges((fork,))
     assert not ranges["a"] & ranges["b"]

@@ -103,8 +103,8 @@ def test_a_program_that_is_compiled_on_a_large_stack_is_within_the_block(
         assert faults.compiling(attempt, lambda: None) == 3
 
 
-def test_passes_look_again_under_other_thresholds() -> None:
-    """What the passes found idle in a function, they found for the thresholds of that time."""
+def test_passes_run_again_under_other_thresholds() -> None:
+    """A pass that changed nothing in a function may change it under other thresholds."""
     function = parse_function("""
     func @f(%x: f32[64], %c: f32[]) -> (f32[64]) {
       %u: f32[64] = mul 2.0, %x  # adjoint

@@ -1,4 +1,4 @@
-"""Each threshold says its unit and its reason, and something is decided by it."""
+"""Each threshold has a unit and a reason, and something reads it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_each_field_says_why() -> None:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_each_field_is_asked_for(name: str) -> None:
+def test_each_field_is_read(name: str) -> None:
     package = Path(autodiff_compiler.__file__).parent
     paths = [path for path in package.rglob("*.py") if path.parent.name != "cost_model"]
     asked = re.compile(rf"\.{name}\b")

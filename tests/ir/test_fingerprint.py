@@ -1,4 +1,4 @@
-"""A digest changes with everything that the text may be made from, and with nothing else."""
+"""A digest changes with everything from which source is generated, and with nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ func @f(%x!: f32[2], %n!: int) -> (f32[2]) {
         ("yield carry %a", "yield carry %h"), ("@f", "@g"),
     ],
 )  # fmt: skip
-def test_another_text_has_another_digest(old, new):
+def test_different_functions_have_different_digests(old, new):
     assert fingerprint(parse_function(TEXT)) == fingerprint(parse_function(TEXT))
     assert fingerprint(parse_function(TEXT)) != fingerprint(parse_function(TEXT.replace(old, new)))
 
@@ -44,8 +44,8 @@ def test_the_users_lines_count():
     assert len({fingerprint(replace(function, span=place)) for place in places}) == 4
 
 
-def test_which_value_is_read_counts():
-    """Two values of one name and type: their order is told, not their identity."""
+def test_operands_count():
+    """Two values of one name and type differ by their order, not by their identity."""
     one, two = (Value(parse_type("f32[2]"), "x", True) for _ in range(2))
     assert fingerprint(Region((one, two), (), (one,))) == fingerprint(
         Region((two, one), (), (two,))
@@ -55,7 +55,7 @@ def test_which_value_is_read_counts():
     )
 
 
-def test_what_is_known_of_values_counts_in_no_order():
+def test_safe_magnitude_values_count_in_any_order():
     text = parse_function(TEXT)
     first, last = text.params[0], text.body.ops[-1].results[0]
     known = [frozenset(), frozenset({first}), frozenset({last}), frozenset({first, last})]
@@ -65,7 +65,7 @@ def test_what_is_known_of_values_counts_in_no_order():
     assert fingerprint(replace(text, safe_magnitude=frozenset({Value(parse_type("int"))}))) is None
 
 
-def test_plain_data_is_told_apart():
+def test_different_plain_data_has_different_digests():
     things = [
         1, 1.0, True, "1", None, (1,), [1], (1, 1), ((1,),), {"a": 1}, {"b": 1}, {"a": (1,)},
         0.0, -0.0, 1j, b"1", ..., slice(1), slice(1, None), np.dtype("f4"), np.dtype("f8"),
@@ -75,5 +75,5 @@ def test_plain_data_is_told_apart():
 
 
 @pytest.mark.parametrize("thing", [object(), len, {1}, np.ones(2), (1, [lambda: 0])])
-def test_what_is_known_by_identity_has_none(thing):
+def test_objects_without_a_textual_form_have_no_digest(thing):
     assert fingerprint(thing) is None

@@ -41,7 +41,7 @@ def test_sizes_of_a_static_type() -> None:
 
 
 @pytest.mark.parametrize("name", ["static_shape", "element_count", "known_dtype"])
-def test_what_a_type_does_not_know_is_not_asked_for(name: str) -> None:
+def test_accessors_refuse_what_a_type_does_not_know(name: str) -> None:
     with pytest.raises(AssertionError):
         getattr(ArrayType(None, (2, "b")), name)
 

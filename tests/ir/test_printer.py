@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (IR text has lines of its own length)
-"""Text and reader are inverses: by examples written out, and on random functions."""
+"""Printer and parser are inverses, on examples and on random functions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_text_survives_reading(text: str) -> None:
     assert squeezed(reprint(text)) == squeezed(text)
 
 
-def test_what_is_read() -> None:
+def test_parsed_functions() -> None:
     function = parse_functions(DECAY, OPERATORS)["decay"]
     assert (function.title, function.role, function.order) == ("Decay.construct", "forward", 1)
     assert (function.span.file, function.span.line) == ("decay.py", 9)
@@ -161,7 +161,7 @@ def test_refusals(text: str, message: str) -> None:
 
 @st.composite
 def functions(draw: st.DrawFn, depth: int = 2) -> Function:
-    """Any structure at all: what it means does not matter here."""
+    """Draws any structure; its meaning does not matter here."""
     literals = st.one_of(
         st.floats(allow_nan=False), st.integers(), st.booleans(), st.none(), st.text(max_size=4)
     )
@@ -215,7 +215,7 @@ def functions(draw: st.DrawFn, depth: int = 2) -> Function:
 
 
 def skeleton(function: Function) -> list:
-    """Everything but values' identity, which is told by where each was defined."""
+    """Returns everything but the identity of values, which are numbered by their definitions."""
     numbers: dict[Value, int] = {}
 
     def seen(value: Any) -> Any:

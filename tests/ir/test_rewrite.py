@@ -24,7 +24,7 @@ HERE = Span("net.py", 3, 1, 2, "x")
 
 
 def record(name: str) -> OpDef:
-    """An operator that stands in no table."""
+    """An operator that is in no table."""
     opdef = object.__new__(OpDef)
     object.__setattr__(opdef, "name", name)
     return opdef
@@ -132,7 +132,7 @@ def test_map_regions(nest: Nest) -> None:
     assert emptied.regions[0].ops == () and emptied.results == nest.box.results
 
 
-def test_types_are_kept_apart_from_identity() -> None:
+def test_equal_values_differ_by_identity() -> None:
     left, right = Value(INT, "n"), Value(INT, "n")
     region = Region((left,), (), (left, right))
     assert list(free_values(region)) == [right]

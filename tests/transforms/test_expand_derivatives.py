@@ -1,4 +1,4 @@
-"""``grad`` operations become calls, and what they become can be differentiated."""
+"""``grad`` operations become calls of functions that can be differentiated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of random control flow, differentiated twice, whole and in halves."""
+"""Programs of random control flow, differentiated twice, in one function and in two."""
 
 from __future__ import annotations
 
@@ -154,6 +154,6 @@ def called(function: Function) -> Function:
     return Function("main", Region(tuple(params), tuple(builder.ops), (out,)), HERE)
 
 
-def test_third_order_of_values_that_one_way_does_not_set() -> None:
+def test_third_order_of_values_that_one_path_does_not_set() -> None:
     function = called(Writer(108, LOOSE).function(depth=2))
     check(function, [X, X + 0.4, X - 0.6, 3, True], (0, 2), order=3)

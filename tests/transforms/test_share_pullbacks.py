@@ -1,4 +1,4 @@
-"""``vjp`` inside a text: its function runs once, for the value and for every pullback."""
+"""``vjp`` in a source function: its function runs once, for the value and every pullback."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_run_for_the_value_and_all_gradients(n: int, capsys) -> None:
     assert capsys.readouterr().out == "layer\n"
 
 
-def test_the_gradient_of_what_is_pulled() -> None:
+def test_the_gradient_of_a_pullback() -> None:
     def total(x, w, n):
         out, d_x, d_w = pulled_twice(x, w, n)
         return (out * d_x).sum() + (d_w * d_w).sum()
@@ -70,7 +70,7 @@ def test_the_gradient_of_what_is_pulled() -> None:
         assert found[place] == pytest.approx(difference, rel=1e-7)
 
 
-def test_the_gradient_is_that_of_what_was_drawn() -> None:
+def test_value_and_gradient_use_the_same_random_numbers() -> None:
     def dropped(x, scale):
         out, pull = ms.vjp(lambda x: ops.dropout(x, 0.5) * scale, x)
         return out, pull(ops.ones_like(out))[0]
@@ -108,7 +108,7 @@ def test_a_gradient_with_a_sensitivity_is_a_run_of_its_own(capsys) -> None:
     assert capsys.readouterr().out == "layer\nlayer\n"
 
 
-def test_what_is_written_is_written_once() -> None:
+def test_a_write_happens_once() -> None:
     norm = nn.BatchNorm1d(2)
     norm.set_train()
 

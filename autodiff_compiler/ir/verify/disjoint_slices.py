@@ -2,7 +2,7 @@
 
 The proof (``memory_safety.py``) knows memory as pieces: values in one piece are overwritten
 together. A slice gets a piece of its own, which is added to every other value in the array's
-memory. So a write to the slice overwrites the array and all its views, but no disjoint slice.
+memory: a write to the slice overwrites the array and all its views, but no disjoint slice.
 """
 
 from __future__ import annotations

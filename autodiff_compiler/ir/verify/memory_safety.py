@@ -4,8 +4,8 @@ The proof is an abstract interpretation. It runs the function with *pieces*, abs
 locations, for values. It does not depend on how the writes were chosen. Forward and backward
 functions use the same workspace buffers: ``residual_placements`` lists the buffers that hold each
 residual, and the proof of the backward function starts from that. A write tile by tile, or row by
-row, overwrites an array of the same size in the same order, so a loop may read there the rows that
-it has not reached yet. The same holds for slices of such an array (``disjoint_slices.py``).
+row, overwrites an array of the same size in the same order. A loop may read there the rows that it
+has not reached yet. The same holds for slices of such an array (``disjoint_slices.py``).
 """
 
 from __future__ import annotations

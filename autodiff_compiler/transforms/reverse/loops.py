@@ -4,8 +4,8 @@ Ports are reversed too: a carry stays a carry, a stack port becomes a read port,
 stack port. The cotangent of a value from outside is a further carry. The forward loop stacks the
 residuals of its iterations (tapes), and the backward loop reads them, unless they are free there.
 
-The carries that have a cotangent depend on the body. So the body is swept until a fixed point is
-reached; mostly the first sweep reaches it.
+The carries that have a cotangent depend on the body. It is swept until a fixed point is reached,
+mostly by the first sweep.
 """
 
 from __future__ import annotations

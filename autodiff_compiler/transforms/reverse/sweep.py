@@ -183,7 +183,7 @@ class ReverseTransform:
 
         The first of a stack of equal blocks often needs fewer cotangents than the others, since
         its operand is the input. If two or more calls share a pair with more cotangents, it takes
-        that one and drops a cotangent. That computes more, but emits no second pair.
+        that one and drops a cotangent. It computes more, but no second pair is emitted.
         """
         key = (callee, wrt, seeds, recompute, context)
         if key not in self._halves:

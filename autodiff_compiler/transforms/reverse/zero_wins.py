@@ -1,9 +1,9 @@
 """Derivatives in which 0 times infinity is 0, if a choice made the 0.
 
 ``where(x > 0, sqrt(x), 0)`` has a cotangent of 0 for the root at 0, whose slope is infinite there.
-Each rule is linear in the cotangent. If a choice may make that 0
-(``analysis/zero_times_infinity.py``), the products and quotients of the rule that it passes through
-are replaced by products and quotients in which a zero wins.
+Each rule is linear in the cotangent. A choice may make that 0
+(``analysis/zero_times_infinity.py``). Then the rule's products and quotients of the cotangent are
+replaced by those in which a zero wins.
 """
 
 from __future__ import annotations

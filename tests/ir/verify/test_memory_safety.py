@@ -1,4 +1,4 @@
-"""The proof of writes: rows that a loop meets twice, parts of a row, and what lies elsewhere."""
+"""The proof of memory safety: rows that a loop reads twice, parts of a row, and other memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.passes.memory.test_assign_buffers import ROWS, SHARED, by_rows, reuse
 
 
 def by_counted_rows(bounds: str) -> str:
-    """As ``by_rows``, with rows that are known by the user's own count."""
+    """A loop as ``by_rows``, whose rows are numbered by the user's index."""
     rows = by_rows().replace("(299, -1, -1)", bounds).replace(" read (%old: f32[100] = %a) {",
         " {\n  %old: f32[100] = index %a, %i {index=(('op', 0),)}")  # fmt: skip
     return rows.replace("set_item %c, %v, %p", "set_item %c, %v, %i")
@@ -23,7 +23,7 @@ def test_a_loop_counts_the_rows_that_it_sets(bounds: str) -> None:
 
 
 @pytest.mark.parametrize("bounds", ["(-300, 300, 1)", "(299, -301, -1)", "(-1, %n, 1)"])
-def test_a_row_that_is_counted_from_both_ends_is_met_twice(bounds: str) -> None:
+def test_rows_that_negative_indices_name_twice_are_refused(bounds: str) -> None:
     text = (
         by_counted_rows(bounds).replace("@f(", "@f(%n: int, ").replace(", %n: int =", ", %m: int =")
     )
@@ -34,7 +34,7 @@ def test_a_row_that_is_counted_from_both_ends_is_met_twice(bounds: str) -> None:
 
 
 def in_two_parts(filled: str = "%d.1") -> str:
-    """Each row is made where it was read, in two parts."""
+    """A loop that overwrites each row that it has read, in two parts."""
     half = ["{index=(('slice', None, 50, None),)}", "{index=(('slice', 50, None, None),)}"]
     made = (
         "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
@@ -51,25 +51,25 @@ def in_two_parts(filled: str = "%d.1") -> str:
     return text.replace(f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}", SHARED)
 
 
-def test_a_row_is_made_in_parts_where_it_was_read() -> None:
+def test_a_row_that_was_read_is_overwritten_in_parts() -> None:
     verify(parse_function(in_two_parts()), "lowered")
 
 
-def test_a_part_that_is_read_when_the_other_was_written_is_spoilt() -> None:
+def test_a_part_that_is_read_after_a_write_to_the_other_is_refused() -> None:
     late = in_two_parts().replace("%w: f32[50] = exp %old.1", "%w: f32[50] = exp %u")
     late = late.replace("%right:", "%late: f32[50] = exp %old.1\n%right:")
     with pytest.raises(InternalError, match="%old.* read after it was overwritten"):
         verify(parse_function(late), "lowered")
 
 
-def test_what_fills_an_array_lies_in_it() -> None:
+def test_an_array_is_filled_by_writes_to_itself() -> None:
     apart = in_two_parts().replace("%left: f32[50] = index %row", "%left: f32[50] = index %other")
     apart = apart.replace("%left:", "%other: f32[100] = exp %old\n%left:")
     with pytest.raises(InternalError, match="does not lie in %row"):
         verify(parse_function(apart), "lowered")
 
 
-def test_what_may_be_stretched_is_not_written_to() -> None:
+def test_a_view_that_may_be_broadcast_is_not_written_to() -> None:
     text = by_rows().replace(
         "%v: f32[100] = exp %old",
         """\

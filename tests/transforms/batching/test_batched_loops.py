@@ -62,7 +62,7 @@ func @f(%x: f64[2], %limit: f64[], %n: int) -> (f64[2], f64[2]) {
 """
 
 
-def test_a_loop_that_ends_elsewhere_for_each_example() -> None:
+def test_a_loop_whose_end_differs_between_examples() -> None:
     made = compare(UNTIL.replace("%BY", "%a"), [X, 3.0, 9], (1, 0, 0))
     assert count_loops(made) == 2
     same_end = UNTIL.replace("%BY", "%limit")
@@ -135,7 +135,7 @@ func @f(%x: f64[2]) -> (f64[2], (f64[2], f64[])) {
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])
-def test_tuples_on_ways_that_differ_and_no_examples(size: int) -> None:
+def test_tuples_on_paths_that_differ_and_no_examples(size: int) -> None:
     assert count_loops(compare(BRANCH, [X[:size]], (1,))) == 2
 
 
@@ -169,8 +169,8 @@ def test_a_loop_whose_length_differs() -> None:
     compare(text, [X, np.array([0, 2, 3])], (1, 1))
 
 
-def test_what_is_no_array_stays_in_its_place() -> None:
-    """An int in a tuple that differs, on ways that differ; a list makes the whole run so."""
+def test_values_that_are_no_arrays_stay_in_their_places() -> None:
+    """An int in a batched tuple, on paths that differ; with a list the whole function is looped."""
     text = """
     func @f(%x: f64[2], %n: int) -> (f64[2], f64[]) {
       %s: f64[] = sum %x {axes=None, keepdims=False}

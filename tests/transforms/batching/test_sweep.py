@@ -58,7 +58,7 @@ def compare(text: str, args: list, mapped: tuple) -> Function:
 
 
 @pytest.mark.parametrize(("opdef", "sample"), ARRAYS)
-def test_a_batch_is_one_example_after_the_other(opdef: OpDef, sample: Sample) -> None:
+def test_a_batch_equals_the_examples_one_by_one(opdef: OpDef, sample: Sample) -> None:
     program = Program(opdef, sample)
     arrays = [n for n, arg in enumerate(program.args) if isinstance(arg, np.ndarray)]
     body = Region(tuple(program.params), tuple(program.builder.ops), (program.out,))
@@ -128,7 +128,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if name in OPERATORS])
-def test_no_loop_around_what_takes_a_batch(name: str) -> None:
+def test_no_loop_around_operators_with_a_batching_rule(name: str) -> None:
     found = []
     for case in ARRAYS:
         opdef, sample = case.values

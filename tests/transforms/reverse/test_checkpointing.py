@@ -1,4 +1,4 @@
-"""Loops that keep few states: the gradients of plain loops, bit for bit, from less memory."""
+"""Checkpointed loops have the gradients of plain loops, bit for bit, and use less memory."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_print_is_done_once(capsys: pytest.CaptureFixture) -> None:
     assert capsys.readouterr().out == "0\n1\n2\n3\n"
 
 
-def test_what_cannot_be_checkpointed_is_refused() -> None:
+def test_loops_with_effects_cannot_be_checkpointed() -> None:
     def draws(x, n):
         h = x
         for _ in checkpointed(range(n), kept_states=2):

@@ -1,4 +1,4 @@
-"""Rules of the user's own in the IR: what a sweep makes of ``ruled`` values, in both directions."""
+"""Custom rules in the IR: the sweeps of ``ruled`` values in both modes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def checked(function: Function) -> Function:
     return function
 
 
-def test_the_rule_stands_in_the_place_of_the_derivative() -> None:
+def test_the_rule_replaces_the_derivative() -> None:
     made = optimise(checked(gradient_function(read(HALF), (0, 1))))
     assert [op.name for op in made.body.walk()] == ["mul", "mul"]  # keep * x, and x * x
     d_x, d_keep = run(checked(made), [X, KEEP])
@@ -87,7 +87,7 @@ def test_the_second_derivative_is_that_of_the_rule() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_rule_in_a_loop_reads_what_its_iteration_had(count: int) -> None:
+def test_a_rule_in_a_loop_reads_the_values_of_its_iteration(count: int) -> None:
     expected, h = np.ones(2), X
     for _ in range(count):
         h = h * h
@@ -96,7 +96,7 @@ def test_a_rule_in_a_loop_reads_what_its_iteration_had(count: int) -> None:
     np.testing.assert_allclose(found, expected)
 
 
-def test_the_tangent_is_the_rule_turned_round() -> None:
+def test_the_tangent_is_the_transposed_rule() -> None:
     made = checked(tangent_function(read(HALF), (0, 1)))
     dot_x, dot_keep = np.array([0.3, 2.0]), np.array([-1.0, 4.0])
     _, dot = run(made, [X, KEEP, dot_x, dot_keep])
@@ -115,7 +115,7 @@ def test_a_rule_that_is_not_linear_has_no_tangent() -> None:
         tangent_function(read(CLIP), (0,))
 
 
-def test_what_the_rule_does_not_speak_for_has_no_tangent() -> None:
+def test_operands_without_a_rule_have_no_tangent() -> None:
     """Here that of ``keep`` goes through z alone, not through y."""
     dot_keep = np.array([-1.0, 4.0])
     _, dot = run(checked(tangent_function(read(HALF), (1,))), [X, KEEP, dot_keep])

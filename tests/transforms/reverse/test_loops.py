@@ -40,7 +40,7 @@ def test_decay(n: int) -> None:
     check(read(DECAY), [X, W, n], (0, 1), order=3 if n == 1 else 2)
 
 
-def test_decay_keeps_what_style_says() -> None:
+def test_residuals_of_the_decay_loop() -> None:
     forward, backward = split(read(DECAY), (0, 1), sens=True)
     (loop,) = (op for op in forward.body.ops if op.name == "for")
     tapes = [result.name for result in loop.results[1:-1]]
@@ -50,7 +50,7 @@ def test_decay_keeps_what_style_says() -> None:
     assert [v.name for v in backward.returns] == ["d_x", "d_w"]
 
 
-def test_index_and_position_are_not_kept() -> None:
+def test_index_and_position_are_not_saved() -> None:
     text = """
     func @f(%x: f64[3], %n: int) -> (f64[3]) {
       %h: f64[3], %c: int = for %k, %i in (2, %n, 3) carry (%p: f64[3] = %x) {
@@ -313,7 +313,7 @@ def test_unknown_shapes_in_loop_and_branch() -> None:
         check(read(text), [X, W, n], (0, 1))
 
 
-def test_bias_of_unknown_shape_is_stretched_in_a_loop() -> None:
+def test_bias_of_unknown_shape_is_broadcast_in_a_loop() -> None:
     text = """
     func @f(%x: f64[b,3], %w: f64[?], %n: int) -> (f64[b,3]) {
       %a: f64[...], %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[...] = %x) {

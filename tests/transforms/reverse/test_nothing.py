@@ -54,7 +54,7 @@ func @f(%x: f64[3], %s: float, %c: bool) -> (f64[3], float) {
 """
 
 
-def test_a_branch_and_a_loop_that_hand_nothing_back() -> None:
+def test_a_branch_and_a_loop_without_cotangents() -> None:
     check(read(BRANCH), [B, True], (0,))
     check(read(LOOP), [B, 2], (0,))
     assert [op.name for op in gradient_function(read(BRANCH), (0,)).body.walk()] == ["full"]
@@ -81,7 +81,7 @@ func @f(%x: f64[3], %n: int) -> (f64[3]) {
 """
 
 
-def test_a_problem_that_every_trial_of_a_loop_meets_is_told_once() -> None:
+def test_a_problem_in_every_sweep_of_a_loop_is_reported_once() -> None:
     OpDef("no_rule", "For this test.", ("x",), "{x}", lambda types: types[0])
     try:
         with pytest.raises(NoDerivative) as caught:

@@ -1,4 +1,4 @@
-"""What is kept for backward, and what it computes again because that costs less."""
+"""The values that are saved for backward, and those that it rematerialises."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def waves(x: Any) -> Any:
 
 
 def kept(function: Any, *types: str) -> str:
-    """What is unpacked as residuals."""
+    """Lists the residuals that backward unpacks."""
     lines = gradient_source(function, *types).splitlines()
     (line,) = [line.strip() for line in lines if line.endswith("= residuals")]
     return line.removesuffix(" = residuals")
 
 
-def test_a_large_product_is_computed_again_and_a_small_one_is_kept() -> None:
+def test_a_large_product_is_rematerialized_and_a_small_one_is_saved() -> None:
     assert kept(waves, "f32[1000]") == "x, sin_mul_x"
     assert kept(waves, "f32[10]") == "x, mul_x, sin_mul_x"
 
@@ -37,7 +37,7 @@ def carried_on(x: Any) -> Any:
     return ops.sum(x * x)
 
 
-def test_differences_of_views_are_computed_again() -> None:
+def test_differences_of_views_are_rematerialized() -> None:
     assert kept(slopes, "f32[1000]") == "(x,)"
     assert kept(lambda x: ops.sum(ops.exp(x[1:] - x[:-1])), "f32[1000]") != "(x,)"
     assert kept(carried_on, "f32[1000]") == "x, x_tape"
@@ -46,13 +46,13 @@ def test_differences_of_views_are_computed_again() -> None:
     check_grads(carried_on, (x,))
 
 
-def test_what_is_not_cheap_or_of_nothing_that_is_kept_stays() -> None:
+def test_costly_values_and_those_of_unsaved_operands_are_saved() -> None:
     assert kept(lambda x: ops.sum(ops.sin(ops.exp(x)) * ops.sin(x)), "f32[1000]").count(",") >= 3
     # of x + 1 nothing else is wanted: keeping x in its place saves nothing
     assert "add" in kept(lambda x: ops.sum(ops.exp(ops.sin(x + 1.0))), "f32[1000]")
 
 
-def test_of_what_is_only_compared_the_comparisons_are_kept() -> None:
+def test_the_comparisons_of_a_value_that_is_only_compared_are_saved() -> None:
     def hinge(x: Any, y: Any) -> Any:
         return ops.sum(ops.exp(ops.maximum(1.0 - x * y, 0.0)))
 
@@ -68,7 +68,7 @@ def test_of_what_is_only_compared_the_comparisons_are_kept() -> None:
     assert "sin_x" in both
 
 
-def test_what_is_near_an_argument_is_made_again_where_others_wait() -> None:
+def test_values_near_an_argument_are_rematerialized_if_others_wait() -> None:
     def alone(x: Any, t: Any) -> Any:
         return ops.sum((x - t) ** 2)
 
@@ -88,7 +88,7 @@ def test_what_is_near_an_argument_is_made_again_where_others_wait() -> None:
     check_grads(far, (x, t))
 
 
-def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:
+def test_a_loop_saves_the_values_that_others_are_made_of() -> None:
     def newton(a: Any) -> Any:
         x = a
         for _ in range(5):
@@ -98,7 +98,7 @@ def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:
     assert kept(newton, "f32[4]") == "a, x_tape"
 
 
-def test_what_is_read_of_forward_anyway_is_not_made_again() -> None:
+def test_values_that_backward_reads_anyway_are_not_computed_again() -> None:
     def bends(x: Any) -> Any:
         slope = ops.grad(lambda z: ops.sum(ops.sin(z) * z * z))(x)
         return ops.sum(slope * slope * x)

@@ -1,4 +1,4 @@
-"""``recompute``: the same gradients, and less kept between forward and backward."""
+"""``recompute`` has the same gradients, and saves less for backward."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Net(nn.Cell):
 
 
 def kept(text: str, function: str) -> str:
-    """What the forward half of ``function`` leaves to backward."""
+    """Returns the residuals of the forward function of ``function``."""
     return re.findall(rf"def {function}_forward\(.*?return out, \((.*?)\)\n", text, re.S)[0]
 
 
@@ -100,7 +100,7 @@ def test_a_function_a_lambda_and_a_primitive() -> None:
         ops.Sin().recompute(1)
 
 
-def test_what_is_drawn_is_kept_and_not_drawn_again() -> None:
+def test_random_numbers_are_saved_and_not_drawn_again() -> None:
     class Drops(nn.Cell):
         def __init__(self):
             super().__init__()

@@ -41,7 +41,7 @@ def test_names_and_residuals_of_the_seed_net() -> None:
     assert (forward.role, backward.role, backward.order) == ("forward", "backward", 1)
 
 
-def test_residuals_are_only_what_is_asked_for() -> None:
+def test_only_values_that_backward_reads_are_residuals() -> None:
     _, backward = split(read(NET), (0,), sens=True)
     kept = [op.result.name for op in backward.body.ops if op.name == "item"]
     assert kept == ["y", "z"]
@@ -254,7 +254,7 @@ def test_the_first_of_three_calls_shares_the_pair_of_the_others(last: str, pairs
     assert sum("layer_backward" in name for name in names) == pairs
 
 
-def test_calls_from_which_nothing_is_asked() -> None:
+def test_calls_without_cotangents() -> None:
     gradient = gradient_function(read(CALLS), (2,), value=True)
     check(read(CALLS), [X, W, B], (2,))
     assert "layer_backward" in print_functions(gradient)
@@ -278,7 +278,7 @@ def test_call_with_several_results_of_which_one_counts() -> None:
     check(read(text), [B, B + 1], (0, 1))
 
 
-def test_no_derivative_is_told_with_every_place() -> None:
+def test_missing_derivatives_are_reported_with_every_place() -> None:
     text = """
     func @f(%x: f64[3], %xs: list[f64[3]]) -> (f64[3]) {
       %a: f64[3] = no_rule %x

@@ -1,4 +1,4 @@
-"""Values that one way does not set, in loops: they are never asked for a shape."""
+"""Values that one path does not set, in loops: their shape is never read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_value_of_unknown_shape_that_only_one_branch_sets() -> None:
         check(read(text), [X, B, n], (0, 1))
 
 
-def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
+def test_third_order_of_calls_on_one_path_through_a_loop() -> None:
     """The residuals of a call that did not run are not set, in the tapes of the second sweep."""
     text = """
     func @cell(%h: f64[2], %w: f64[2]) -> (f64[2]) {
@@ -79,7 +79,7 @@ def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
 
 
 @changed_costs(tape_row_bytes=1)
-def test_a_long_tape_of_what_one_way_sets_is_no_array() -> None:
+def test_a_long_tape_of_a_value_that_one_path_sets_is_no_array() -> None:
     text = """
     func @f(%x: f64[2]) -> (f64[2]) {
       %a: f64[2], %c: int = for %k, %i in (0, 3, 1) carry (%p: f64[2] = %x) {

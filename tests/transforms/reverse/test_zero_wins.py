@@ -1,4 +1,4 @@
-"""What a choice does not take adds nothing to a gradient, though its slope be infinite there.
+"""Values that a choice does not take add nothing to a gradient, even if their slope is infinite.
 
 In a derivative 0 * inf is 0 where a choice made the 0. Each program chooses between a function that
 is singular at some of the points and something harmless: the gradient is that of the branch that is
@@ -184,7 +184,7 @@ class Root(nn.Cell):
 
 
 class Chosen(nn.Cell):
-    """One Cell whose text is called under a choice, and without."""
+    """A Cell that is called under a choice, and without."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,7 +234,9 @@ def test_there_is_no_warning_where_the_program_gives_none() -> None:
         lambda x: np.where(x > 0, np.sqrt(1.0 + x * x), 0.0),
     ],
 )
-def test_where_nothing_is_singular_under_a_choice_the_text_is_as_before(program: Callable) -> None:
+def test_text_without_singular_operators_under_a_choice_is_unchanged(
+    program: Callable,
+) -> None:
     assert "== 0, 1.0" not in gradient_source(program, np.ones(4))
 
 
@@ -308,7 +310,7 @@ STEEP: dict[str, tuple[F, F]] = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("level", LEVEL)
 @pytest.mark.parametrize("steep", STEEP)
-def test_a_steep_function_of_what_is_level(level: str, steep: str) -> None:
+def test_a_singular_function_of_a_locally_constant_operand(level: str, steep: str) -> None:
     """Both modes have the slope 0 where the operand is a constant, though that of the function is
     infinite there; at the edge itself ``maximum`` and ``clip`` have theirs."""
     inner, (outer, slope) = LEVEL[level], STEEP[steep]

@@ -1,4 +1,4 @@
-"""The tangent sweep: the IR written by hand, and what has no tangent."""
+"""The tangent sweep agrees with IR written by hand; some values have no tangent."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ func @f(%x: f64[2], %y: f64[2]) -> (f64[2]) {
     check(read(text), [np.array([0.3, -1.2]), np.array([1.5, 0.4])], (0, 1), order=2)
 
 
-def test_what_has_no_derivative_is_refused() -> None:
+def test_operators_without_a_derivative_are_refused() -> None:
     text = """
 func @f(%x: f64[3]) -> (i64[3]) {
   %i: i64[3] = cast %x {dtype='int64'}
