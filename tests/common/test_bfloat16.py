@@ -55,7 +55,7 @@ def run() -> None:
     )
 
 
-def test_it_works_or_says_what_is_missing() -> None:
+def test_it_works_or_names_the_missing_package() -> None:
     if THERE:
         run()
         return

@@ -42,7 +42,7 @@ def test_refuses_to_set_unknown_names(name, monkeypatch):
     assert get_context("opt_level") == 1 and name not in context.SETTINGS
 
 
-def test_an_unknown_name_is_told_what_it_is_like():
+def test_an_unknown_name_gets_a_suggestion():
     with pytest.raises(ValueError, match="Perhaps 'stabilise' is meant"):
         set_context(stabilize=False)
 
@@ -54,7 +54,7 @@ def test_names_that_mindspore_has_removed(name, ask):
         ask(name)
 
 
-def test_what_means_nothing_here_is_kept(monkeypatch):
+def test_settings_without_effect_are_stored(monkeypatch):
     monkeypatch.setattr(context, "SETTINGS", dict(context.SETTINGS))
     for name, default in context.WITHOUT_EFFECT.items():
         assert get_context(name) == default

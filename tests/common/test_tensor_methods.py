@@ -36,7 +36,7 @@ def declared() -> dict[str, ast.FunctionDef]:
 DECLARED = declared()
 
 
-def test_the_stub_declares_what_is_installed() -> None:
+def test_the_stub_declares_every_installed_method() -> None:
     methods = {name for name in DECLARED if not name.startswith("__")}
     assert methods == set(INSTALLED)
     special = {name for name in DECLARED if name.startswith("__")}

@@ -1,4 +1,4 @@
-"""What real layers answer: cases that run on MindSpore and here alike, and how to measure them.
+"""Measured results of layers: cases that run on MindSpore and here, and the way to measure them.
 
 ``measured.json`` has the answers of MindSpore 2.10 on a CPU. ``python -m tests.nn.measured``
 makes it anew where that is installed. A case is a layer, its inputs and whether it trains; its

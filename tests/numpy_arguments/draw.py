@@ -19,7 +19,7 @@ SIZES = (0, 1, 1, 2, 2, 3, 3, 3, 4)
 
 
 class Draw:
-    """One random call. ``inputs`` are the arguments of the function that holds it."""
+    """A random call. ``inputs`` are the arguments of the function around it."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -152,7 +152,7 @@ class Draw:
         return self.number(-rank, rank - 1)
 
     def axes(self, name: str, none: bool = True) -> Any:
-        """One axis, several, no axis at all, or None."""
+        """Returns an axis, several, an empty tuple, or None."""
         rank, way = self.rank(name), self.rng.integers(10)
         if way == 0 and none:
             return "None"

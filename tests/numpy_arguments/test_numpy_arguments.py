@@ -79,7 +79,7 @@ def test_every_function_and_method_has_random_calls() -> None:
 
 
 def test_signatures_are_numpys() -> None:
-    """Where NumPy tells the parameters of a function, those are ours that a call is bound by."""
+    """Calls are bound by the parameters of NumPy, for functions whose signature NumPy declares."""
     for name in CALLS:
         theirs = getattr(np.ndarray, name[1:], None) if name[0] == "." else np
         for part in () if name[0] == "." else name.split("."):

@@ -24,20 +24,19 @@ def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
 
 def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     """Returns the next (h, c); x is the input's part of the gates."""
-    hidden, cell = state
-    gates = x + dense(hidden, weight, bias)
-    enter, forget, candidate, out = chunk(gates, 4, -1)
-    cell = records.sigmoid(forget) * cell + records.sigmoid(enter) * records.tanh(candidate)
-    return records.sigmoid(out) * records.tanh(cell), cell
+    h, c = state
+    i, f, g, o = chunk(x + dense(h, weight, bias), 4, -1)
+    c = records.sigmoid(f) * c + records.sigmoid(i) * records.tanh(g)
+    return records.sigmoid(o) * records.tanh(c), c
 
 
 def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     """Returns the next (h,); x is the input's part of the gates."""
-    hidden = state[0]
-    reset_x, update_x, new_x = chunk(x, 3, -1)
-    reset_h, update_h, new_h = chunk(dense(hidden, weight, bias), 3, -1)
-    new = records.tanh(new_x + records.sigmoid(reset_x + reset_h) * new_h)
-    return (new + records.sigmoid(update_x + update_h) * (hidden - new),)
+    h = state[0]
+    r_x, z_x, n_x = chunk(x, 3, -1)
+    r_h, z_h, n_h = chunk(dense(h, weight, bias), 3, -1)
+    n = records.tanh(n_x + records.sigmoid(r_x + r_h) * n_h)
+    return (n + records.sigmoid(z_x + z_h) * (h - n),)
 
 
 #: The step of a plain recurrent net by its nonlinearity.

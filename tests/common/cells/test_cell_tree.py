@@ -1,4 +1,4 @@
-"""What a Cell holds, by name: buffers, the whole state, flags. Behaviour is that of MindSpore."""
+"""The tree of a Cell: buffers, state, flags. The behaviour is that of MindSpore."""
 
 from __future__ import annotations
 

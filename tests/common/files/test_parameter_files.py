@@ -113,7 +113,7 @@ def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_whatever_is_damaged_is_a_value_error(tmp_path: Path) -> None:
+def test_a_damaged_file_is_a_value_error(tmp_path: Path) -> None:
     file = tmp_path / "net.ckpt"
     ms.save_checkpoint(net(), file)
     whole, rng = file.read_bytes(), np.random.default_rng(0)
@@ -139,7 +139,7 @@ def test_whatever_is_damaged_is_a_value_error(tmp_path: Path) -> None:
         ms.load_checkpoint(tmp_path)
 
 
-def test_what_chooses_raises_what_it_likes(tmp_path: Path) -> None:
+def test_errors_of_choice_func_are_raised(tmp_path: Path) -> None:
     file = tmp_path / "net.ckpt"
     ms.save_checkpoint(net(), file)
 

@@ -34,7 +34,7 @@ def test_channels(layer: type[nn.Cell], rank: int) -> None:
     assert (out == out[:, :1]).all() and set(np.unique(out)) == {0.0, 2.0}
 
 
-def test_the_gradient_goes_through_what_is_kept() -> None:
+def test_the_gradient_passes_through_elements_that_are_not_dropped() -> None:
     net = nn.Dropout(p=0.5).set_train()
     forward = ms.value_and_grad(net)
     value, gradient = forward(Tensor(ONES))

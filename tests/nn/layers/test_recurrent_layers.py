@@ -29,7 +29,7 @@ def test_a_layer_repeats_its_cell() -> None:
         np.testing.assert_allclose(end.asnumpy()[0], hidden.asnumpy(), rtol=1e-5)
 
 
-def test_what_is_beyond_a_length_does_not_count() -> None:
+def test_steps_beyond_the_length_have_no_effect() -> None:
     net = nn.LSTM(3, 4, bidirectional=True)
     lengths = Tensor(np.array([2, 4], np.int32))
     outputs, (end, cell) = net(Tensor(X), None, lengths)

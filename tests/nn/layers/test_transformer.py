@@ -32,7 +32,7 @@ def test_attention_written_out() -> None:
     np.testing.assert_allclose(out.asnumpy(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_masked_has_no_part() -> None:
+def test_masked_positions_have_no_effect() -> None:
     net = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0)
     ahead = Tensor(np.triu(np.ones((4, 4), bool), 1))
     whole = net(Tensor(X), ahead).asnumpy()

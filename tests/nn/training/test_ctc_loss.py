@@ -43,7 +43,7 @@ def test_values_and_gradients() -> None:
     check_grads(nn.CTCLoss(), [LOGS, *tensors()], order=1)
 
 
-def test_what_cannot_be() -> None:
+def test_impossible_targets() -> None:
     short = (Tensor(TARGETS), Tensor(np.array([2, 3])), Tensor(LENGTHS))
     assert nn.CTCLoss(reduction="none")(Tensor(LOGS), *short).asnumpy()[0] > 1e29
     free = nn.CTCLoss(reduction="none", zero_infinity=True)(Tensor(LOGS), *short).asnumpy()

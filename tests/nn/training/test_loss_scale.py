@@ -176,6 +176,6 @@ def test_parts_of_a_batch_add_up() -> None:
 
 @pytest.mark.parametrize("given, kind", [((3, 2), TypeError), ((Sum(), 2.0), TypeError),
                                          ((Sum(), 0), ValueError)])  # fmt: skip
-def test_what_cannot_be_parted_is_refused(given: tuple, kind: type[Exception]) -> None:
+def test_wrong_micro_batches_are_refused(given: tuple, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="For 'GradAccumulationCell'"):
         nn.GradAccumulationCell(*given)
