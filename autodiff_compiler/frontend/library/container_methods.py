@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,8 @@ def _call_method(
     """Calls a method. Raises what Python raises."""
     ref, name, heap = method.ref, method.name, low.state.heap
     if ref.kind == "list" and name == "sort":
+        if args:
+            raise TypeError("sort() takes no positional arguments")
         heap[ref] = heap[BUILTINS[sorted](low, ref, *args, **kwargs)]
         return None
     if name == "update":
@@ -88,7 +91,9 @@ def _extend(low: Lowering, ref: HeapRef, args: Sequence[Any]) -> None:
 
 
 def _update(low: Lowering, ref: HeapRef, args: Sequence[Any]) -> None:
-    """Updates a dict from dicts and sequences of pairs."""
+    """Updates a dict from a dict or pairs, and from the keyword arguments, which come last."""
+    if len(args) > 2:
+        raise TypeError(f"update expected at most 1 argument, got {len(args) - 1}")
     changed = dict(low.state.heap[ref])
     for source in map(low.contents, args):
         changed.update(source if isinstance(source, dict) else low.sequence(source))
@@ -104,7 +109,10 @@ def _remove(low: Lowering, ref: HeapRef, args: Sequence[Any]) -> None:
 
 def _search(name: str, low: Lowering, ref: HeapRef, args: Sequence[Any]) -> int:
     """Returns the count of the items that equal a value, or the position of the first."""
-    wanted, *ends = args
+    ends = [low.static(end, "a position") for end in args[1:]]
+    with suppress(ValueError):
+        getattr([], name)(*args[:1], *ends)  # raises TypeError for a wrong call
+    wanted = args[0]
     matches = [equal_values(low, item, wanted) for item in low.state.heap[ref]]
     if any(isinstance(match, Value) for match in matches):
         raise low.fail(
@@ -115,7 +123,7 @@ def _search(name: str, low: Lowering, ref: HeapRef, args: Sequence[Any]) -> int:
     if name == "count":
         return matches.count(True)
     try:
-        return matches.index(True, *(low.static(end, "a position") for end in ends))
+        return matches.index(True, *ends)
     except ValueError:
         subject = "list.remove(x): x" if name == "remove" else f"{wanted!r} is"
         raise ValueError(f"{subject} not in list") from None
