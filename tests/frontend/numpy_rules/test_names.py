@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from tests.frontend.numpy_programs import PROGRAMS
+from tests.frontend.numpy_rules.numpy_programs import PROGRAMS
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(3, 3)) + 2.0

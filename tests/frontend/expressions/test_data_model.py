@@ -12,8 +12,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from tests.frontend import modelled
-from tests.frontend.modelled import CHANGING, X
+from tests.frontend.expressions import modelled
+from tests.frontend.expressions.modelled import CHANGING, X
 
 #: Of an object ``o`` from outside, and of one that the text makes.
 OF_AN_OBJECT = """
