@@ -43,11 +43,11 @@ def with_written(source: Value, new: Any, rest: Sequence[Any], index: Any) -> An
     """Returns ``source`` with ``new`` written at an index. An array without axes is replaced
     as a whole, if the index selects all of it."""
     if source.ndim == 0 and all(part in ("...", None) for part in index):
-        whole = new if isinstance(new, Value) and isinstance(new.type, ArrayType) else None
-        if whole is not None and (whole.ndim == 0 or static_shape(whole) == (1,) * len(index)):
-            whole = whole if whole.ndim == 0 else structure.reshape(whole, shape=())
-            return structure.cast(whole, dtype=array_type(source).dtype)
-        if whole is None:
+        array = new if isinstance(new, Value) and isinstance(new.type, ArrayType) else None
+        if array is not None and (array.ndim == 0 or static_shape(array) == (1,) * len(index)):
+            array = array if array.ndim == 0 else structure.reshape(array, shape=())
+            return structure.cast(array, dtype=array_type(source).dtype)
+        if array is None:
             return structure.full_like(source, value=0) + new
     return indexing.set_item(source, new, *rest, index=index)
 

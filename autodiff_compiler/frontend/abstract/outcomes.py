@@ -37,7 +37,7 @@ class ActiveHandler:
     A handler without a clause is the edge of a ``with``: nothing may be thrown across it.
     """
 
-    way: ExceptClause | None
+    clause: ExceptClause | None
     classes: tuple[type, ...]
     flag: HeapRef
     thrown: HeapRef

@@ -132,7 +132,7 @@ class Frame:
     #: The number of branches and loops that were open when it began to wait.
     depth: int = 0
     #: The variables that a rolled loop may have set when its body begins.
-    awaited: frozenset[str] = frozenset()
+    may_be_set: frozenset[str] = frozenset()
     #: The active handlers, by their clauses.
     handlers: dict[Any, Any] = field(default_factory=dict)
     #: True if the source function has been lowered to its end.

@@ -135,7 +135,7 @@ def inline(low: Lowering, frame: Frame, names: dict[str, Any]) -> Any:
     caller = call_site(low)
     text = frame.tree or frame.source.tree
     name = getattr(text, "name", "<lambda>")
-    with low.compilation.depths.inside(text, name, caller), low.compilation.calling(caller):
+    with low.compilation.depths.entering(text, name, caller), low.compilation.calling(caller):
         if frame.tree is None:
             raise_all(check(frame.source))
             frame.tree = desugared(frame.source)

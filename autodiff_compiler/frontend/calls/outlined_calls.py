@@ -39,7 +39,7 @@ def call_outlined(
     is_known = _is_known(low, made)
     if is_known and not made.writes:
         return made.outcome  # no call is needed
-    shared = low.compilation.share(made.function)
+    shared = low.compilation.unique_function(made.function)
     result, *news = low.builder.call(shared, made.operands, recompute)
     if effects.demand.name in shared.op_names:  # keeps the call where its result is not read
         low.builder.make(effects.demand, (result,), {})

@@ -226,7 +226,7 @@ def _lower_descent(low: Lowering, recursion: Recursion, parts: Any) -> Any:
     """Lowers the function for the descent. Returns whether it calls itself, the arguments of that
     call, and its result otherwise."""
     flag, thrown = low.allocate("flag", False), low.allocate("call", MISSING)
-    handler = ActiveHandler(ExceptClause(None, watched=False), (Descend,), flag, thrown)
+    handler = ActiveHandler(ExceptClause(None, must_run=False), (Descend,), flag, thrown)
     with handling(low, (handler, *low.catching)), _recursing(low, recursion, handler=handler):
         value = recursion.run(recursion.arguments(parts))
     is_called = low.state.heap[flag]

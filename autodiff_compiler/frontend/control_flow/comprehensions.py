@@ -118,7 +118,7 @@ def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]
 def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
     """The list that a loop makes of a comprehension."""
     if node not in _LOOPS:
-        _LOOPS[node] = builders.collecting(node, SOURCE, ITEMS)
+        _LOOPS[node] = builders.collecting_loop(node, SOURCE, ITEMS)
     low.state.names |= {SOURCE: source, ITEMS: low.new_list(())}
     low.execute(_LOOPS[node])
     made: HeapRef = low.certainly(low.state.names[ITEMS])

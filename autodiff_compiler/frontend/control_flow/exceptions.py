@@ -55,10 +55,10 @@ def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
 def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
     """The body of a ``try``, with its handlers at work."""
     own = []
-    for way in node.ways:
+    for way in node.clauses:
         flag, thrown = low.allocate("flag", False), low.allocate("exception", MISSING)
         own.append(ActiveHandler(way, _classes(low, way), flag, thrown))
-    low.frame.handlers |= dict(zip(node.ways, own))
+    low.frame.handlers |= dict(zip(node.clauses, own))
     with handling(low, (*own, *low.catching)):
         outcome = low.block(node.body)
     return outcome if isinstance(outcome, Diverged) else None
@@ -74,9 +74,9 @@ def execute_with_boundary(low: Lowering, node: WithBoundary) -> None:
 
 
 def evaluate_caught_exception(low: Lowering, node: CaughtException) -> Any:
-    if node.way not in low.frame.handlers:
+    if node.clause not in low.frame.handlers:
         raise UsesPoison  # what it catches is not known
-    handler: ActiveHandler = low.frame.handlers[node.way]
+    handler: ActiveHandler = low.frame.handlers[node.clause]
     if not node.text:
         return low.state.heap[handler.flag]
     return _thrown(low, handler)[1]
@@ -91,7 +91,7 @@ def _thrown(low: Lowering, handler: ActiveHandler) -> Any:
 
 def execute_reraise(low: Lowering, node: Reraise) -> Diverged | Unwinding | None:
     """Raises again what was caught."""
-    handler: ActiveHandler = low.frame.handlers[node.way]
+    handler: ActiveHandler = low.frame.handlers[node.clause]
     number, text, args = _thrown(low, handler)
     given = (text,) if any(isinstance(arg, Unset) for arg in args) else args
     return _again(low, number, handler.places, 0, given)
@@ -133,8 +133,8 @@ def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwind
     known = isinstance(kind, type) and issubclass(kind, Exception)
     if not known or not is_caught(low.catching, kind):
         return _raise(low, kind, args)
-    handler = next(each for each in low.catching if each.way is None or each.catches(kind))
-    if handler.way is None:
+    handler = next(each for each in low.catching if each.clause is None or each.catches(kind))
+    if handler.clause is None:
         raise low.fail(
             UnsupportedSyntax,
             f"a {kind.__name__} raised inside this 'with' is caught by a handler outside of it",
@@ -143,8 +143,8 @@ def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwind
     place = kind, low.builder.span
     if place not in handler.places:
         handler.places.append(place)
-    text = _told(low, kind, args) if handler.way.told else ""
-    kept = tuple(map(partial(_lasting, low), args)) if handler.way.again else ()
+    text = _told(low, kind, args) if handler.clause.is_read else ""
+    kept = tuple(map(partial(_lasting, low), args)) if handler.clause.reraises else ()
     low.state.heap[handler.thrown] = (handler.places.index(place), _lasting(low, text), kept)
     low.state.heap[handler.flag] = True
     return Unwinding()

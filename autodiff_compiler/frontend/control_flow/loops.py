@@ -138,8 +138,8 @@ def _try(
     low: Lowering, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]
 ) -> Exception | None:
     base, told = low.state.fork(), len(low.compilation.problems)
-    around, awaited, countable = set(low.loop_params), low.frame.awaited, low.unrollable_indices
-    low.frame.awaited |= set(_stored(node))
+    around, awaited, countable = set(low.loop_params), low.frame.may_be_set, low.unrollable_indices
+    low.frame.may_be_set |= set(_stored(node))
     try:
         with low.builder.at(low.source.span(node)), low.builder.block() as ops:
             with watched(low, walk, _stored(node)):
@@ -160,7 +160,7 @@ def _try(
             raise
         return reason
     finally:
-        low.loop_params, low.frame.awaited, low.unrollable_indices = around, awaited, countable
+        low.loop_params, low.frame.may_be_set, low.unrollable_indices = around, awaited, countable
     low.builder.ops.extend(ops)
     return None
 
@@ -178,7 +178,7 @@ def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> 
             internal_name("at", number),
             internal_name("first", number),
         )
-        _LOOPS_BY_POSITION[node] = own, builders.by_position(node, *own, counts)
+        _LOOPS_BY_POSITION[node] = own, builders.index_loop(node, *own, counts)
     own, loop = _LOOPS_BY_POSITION[node]
     low.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))
     execute_while(low, loop)

@@ -46,7 +46,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass
-class Recorder:
+class GuardRecorder:
     """The guards of one compilation, and the paths of the things that it has read."""
 
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Recorder:
         if one is not None and other is not None and one != other:
             self._add(f"slots[{one}]", "another", f"slots[{other}]", str(other))
 
-    def pin(self, thing: Any) -> None:
+    def require_identity(self, thing: Any) -> None:
         """Requires that an outside thing is the very same in every call."""
         self.pinned_ids.add(id(thing))
 

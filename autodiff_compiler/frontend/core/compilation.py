@@ -27,7 +27,7 @@ from autodiff_compiler.frontend.abstract.array_recipes import Recipes
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue
 from autodiff_compiler.frontend.core.assumptions import (
     MISSING,
-    Recorder,
+    GuardRecorder,
     holds_plain_only,
     is_assumed_constant,
     is_user_code,
@@ -62,9 +62,9 @@ class CallDepths:
         self._of_all = 0
 
     @contextmanager
-    def inside(self, text: Any, name: str, caller: Caller | None) -> Iterator[None]:
-        """Counts a call of ``text`` from ``caller``. Raises NestingTooDeep where too many nest."""
-        key, span = id(text), caller.span if caller else None
+    def entering(self, tree: Any, name: str, caller: Caller | None) -> Iterator[None]:
+        """Counts a call of ``tree`` by ``caller``. Raises NestingTooDeep where too many nest."""
+        key, span = id(tree), caller.span if caller else None
         of_one, of_all = costs().deep_recursion_calls, costs().nested_calls
         self._of_one[key] += 1
         self._of_all += 1
@@ -90,7 +90,7 @@ class CallDepths:
 
 
 @dataclass
-class Compilation(Recorder):
+class Compilation(GuardRecorder):
     """The facts of one compilation, shared by the compiled function and all that it calls."""
 
     problems: list[Problem] = field(default_factory=list)
@@ -330,7 +330,7 @@ class Compilation(Recorder):
             if write.name is None or key in self.inputs:
                 continue
             if write.held(MISSING) is not MISSING:
-                super().guard_contents(self.before(write, NOWHERE))
+                super().guard_contents(self.value_before(write, NOWHERE))
             else:
                 self.guard_was_absent(write)
 
@@ -359,7 +359,7 @@ class Compilation(Recorder):
                     self.register_path(held, f"{path}.__dict__[{name!r}]")
                     self.guard_contents(held)
 
-    def before(self, write: Write, span: Span) -> Any:
+    def value_before(self, write: Write, span: Span) -> Any:
         """Returns the value of a written attribute or item before the call."""
         if isinstance(write.name, Item):
             return super().item(write.target, write.name.key)
@@ -379,7 +379,7 @@ class Compilation(Recorder):
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def share(self, function: Function) -> Function:
+    def unique_function(self, function: Function) -> Function:
         """Returns an earlier function of equal text, or else ``function`` under a unique name."""
         text = print_function(replace(function, name="shared"))
         if text not in self._functions:

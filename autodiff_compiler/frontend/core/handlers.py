@@ -1,7 +1,7 @@
 """The functions that lowering chooses by kind, or that stand in packages above ``core``.
 
-``frontend/dispatch.py`` fills the record in. ``Lowering`` calls it, so a package never imports one
-that stands above it.
+``frontend/dispatch.py`` fills the record in. ``Lowering`` calls it, so a package never imports a
+higher one.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ class Lowering:
         self.catching: tuple[ActiveHandler, ...] = ()
         #: Exceptions that the operations being added have been tested for.
         self.tested_exceptions: tuple[type, ...] = ()
-        #: What was evaluated of the present statement: the node (or what else it was), the value,
-        #: and how many writes to memory there had been; and how many of these were met again.
+        #: The evaluated operands of the present statement: the node (or another key), the value,
+        #: and the number of writes to memory until then. Then how many of them were reused.
         self.evaluated: list[tuple[Any, Any, int]] = []
         self.replayed = 0
 
@@ -285,13 +285,13 @@ class Lowering:
         )
 
     def lift(self, thing: Any, name: str = "") -> Value:
-        """Returns the parameter that stands for an outside array, one however often it is read."""
+        """Returns the parameter for an outside array: the same one at each read."""
         if id(thing) not in self.hoisted:
             array = thing if isinstance(thing, (np.ndarray, np.generic)) else _data_of(self, thing)
             type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
             _check_dtype(self, type_)
-            if isinstance(array, (np.ndarray, np.generic)) and (told := objection_to(array)):
-                raise self.fail(DTypeError, *told)
+            if isinstance(array, (np.ndarray, np.generic)) and (objection := objection_to(array)):
+                raise self.fail(DTypeError, *objection)
             if isinstance(thing, Tensor):
                 guard_hooks(self.compilation, thing, self.compilation.path(thing))
             if PRECISION.double:
@@ -312,7 +312,7 @@ class Lowering:
             found = [thing for thing, value in self.hoisted.values() if value is arg]
             if found or self.parent is None:
                 return found[0] if found else arg
-            # A value of the function around may be an array's, and so what stands for it here.
+            # A value of the caller may be an outside array's, and so its substitute here.
             return self.parent.original(self.substituted.get(arg, arg))
         if isinstance(arg, HeapRef) and arg.kind == "dict":
             return {key: self.original(item) for key, item in self.state.heap[arg].items()}
@@ -377,7 +377,7 @@ def _check_dtype(low: Lowering, type_: Any) -> None:
 
 def _refuse_raising(low: Lowering, op: Op) -> None:
     """Refuses an operation that may raise what a handler around it catches."""
-    watched = [h for h in low.catching if h.way is not None and h.way.watched]
+    watched = [h for h in low.catching if h.clause is not None and h.clause.must_run]
     for error in exceptions_of(op) if watched else ():
         for caught in (each for handler in watched for each in handler.classes):
             if error in low.tested_exceptions:
@@ -433,8 +433,10 @@ def _data_of(low: Lowering, thing: Any) -> Any:
 
 
 def _known_array(low: Lowering, value: Value) -> Any:
-    """Returns the array that stands behind a value from outside, assumed to stay as it is. None
-    for what is not known while compiling: a Parameter, or anything that is computed."""
+    """Returns the array behind a value from outside, and guards its contents.
+
+    Returns None for a value that is not known while compiling: a Parameter, or a computed one.
+    """
     if value in low.arguments and low.parent:
         return _known_array(low.parent, low.arguments[value])
     found = [thing for thing, its in low.hoisted.values() if its is value]

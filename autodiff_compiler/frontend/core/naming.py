@@ -155,7 +155,7 @@ _VARIABLES: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
 
 
 def variables(tree: Any) -> frozenset[str]:
-    """The names that a function's text sets: they are its variables, whatever stands outside."""
+    """Returns the names that a function assigns: they are its variables."""
     if tree is None:
         return frozenset()
     if tree not in _VARIABLES:

@@ -69,10 +69,10 @@ def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
     """Returns ``evaluate()``, or its value from an earlier evaluation of this statement."""
     if not low.catching:
         return evaluate()
-    begun = low.replayed
-    if begun < len(low.evaluated) and low.evaluated[begun][0] is key:
+    position = low.replayed
+    if position < len(low.evaluated) and low.evaluated[position][0] is key:
         low.replayed += 1
-        _, value, writes = low.evaluated[begun]
+        _, value, writes = low.evaluated[position]
         refuse_overwritten(low, value, writes)
         return value
     try:
@@ -81,23 +81,23 @@ def evaluate_once(low: Lowering, key: Any, evaluate: Callable[[], Any]) -> Any:
         raise
     except CompileError as error:
         if not low.handlers.throw_if_caught(low, low.builder.with_span(error)):
-            _forget_operands(low, begun)
+            _forget_operands(low, position)
             raise
         raise MayHaveThrown from None
     except Exception:
-        _forget_operands(low, begun)
+        _forget_operands(low, position)
         raise
-    _forget_operands(low, begun)
-    low.evaluated.insert(begun, (key, value, len(low.compilation.aliases.writes)))
-    low.replayed = begun + 1
+    _forget_operands(low, position)
+    low.evaluated.insert(position, (key, value, len(low.compilation.aliases.writes)))
+    low.replayed = position + 1
     if has_thrown(low) is not False:
         raise MayHaveThrown
     return value
 
 
-def _forget_operands(low: Lowering, begun: int) -> None:
-    del low.evaluated[begun : low.replayed]
-    low.replayed = begun
+def _forget_operands(low: Lowering, position: int) -> None:
+    del low.evaluated[position : low.replayed]
+    low.replayed = position
 
 
 def resumable(

@@ -229,7 +229,7 @@ def lower_rule(
     pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
     params = tuple(made.function.params[k] for k in (*reads, *last))
     body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
-    rule = low.compilation.share(replace(made.function, body=body))
+    rule = low.compilation.unique_function(replace(made.function, body=body))
     wrt = tuple(reads.index(place) for place, _ in pairs)
     return rule, [made.operands[k] for k in reads], wrt
 

@@ -164,7 +164,7 @@ def _call_pullback(
     """A call, and what takes the gradients of that call, later."""
     called = _called(low, gradient, args, {})
     values = _returned(low, called.made)
-    attrs = {"callee": low.compilation.share(called.made.function), **called.mark}
+    attrs = {"callee": low.compilation.unique_function(called.made.function), **called.mark}
     _add(low, "call", called.made.operands, attrs, values, called.made)
     return _outcome(low, values, called.made), Pulled(gradient, called)
 
@@ -209,7 +209,7 @@ def _gradients(
     request, made = called.request, called.made
     wrt = [made.places[position] for position in request.positions] + made.weights
     attrs = {
-        "callee": low.compilation.share(made.function), "wrt": tuple(wrt),
+        "callee": low.compilation.unique_function(made.function), "wrt": tuple(wrt),
         "sens": request.sens == "given", "value": bool(values), **called.mark,
     }  # fmt: skip
     if request.aux or made.writes:
@@ -274,7 +274,8 @@ def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any])
     ]
     output = int(request.aux)
     attrs = {
-        "callee": low.compilation.share(made.function), "wrt": tuple(wrt), "outputs": (output,),
+        "callee": low.compilation.unique_function(made.function),
+        "wrt": tuple(wrt), "outputs": (output,),
     }  # fmt: skip
     values = _returned(low, made)
     pushed = values[output]
@@ -312,7 +313,11 @@ def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any])
         for n, operand in enumerate(made.operands)
     ]
     mapped = tuple(n in places and is_mapped(axes[places[n]]) for n in range(len(operands)))
-    attrs = {"callee": low.compilation.share(made.function), "mapped": mapped, "size": size}
+    attrs = {
+        "callee": low.compilation.unique_function(made.function),
+        "mapped": mapped,
+        "size": size,
+    }
     values = [Value(batch_type(type_of(value), size)) for value in made.function.returns]
     _add(low, "vmap", operands, attrs, values, made)
     outcome = low.unpacked(values[0], made.outcome, made.heap)

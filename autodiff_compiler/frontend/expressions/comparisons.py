@@ -216,7 +216,7 @@ def _identical(low: Lowering, left: Any, right: Any) -> Any:
             "compare them outside of the function, and pass the answer as a bool argument",
         )
     for side in (left, right):
-        low.compilation.pin(low.original(side) if isinstance(side, Value) else side)
+        low.compilation.require_identity(low.original(side) if isinstance(side, Value) else side)
     if all(kinds):
         low.compilation.guard_distinct_arguments(*map(partial(slot_of, low), (left, right)))
     return False

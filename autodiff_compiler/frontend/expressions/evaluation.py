@@ -88,7 +88,7 @@ def _free_name(low: Lowering, name: str) -> Any:
     while frame is not None:
         if frame is not low.frame and name in frame.names:
             return low.certainly(frame.names[name])
-        if name in frame.awaited and frame is low.frame:
+        if name in frame.may_be_set and frame is low.frame:
             fail_unset(low, f"'{name}' is not assigned here")
             raise Unreached
         if name in variables(frame.tree):

@@ -92,7 +92,7 @@ def store_item(low: Lowering, owner: Any, key: Any, value: Any) -> bool:
             "the old or the new value is a Parameter",
             "assign the Parameter's value with ops.assign, or store a copy: parameter * 1",
         )
-    low.compilation.pin(source)
+    low.compilation.require_identity(source)
     low.compilation.guard_special_method(source, "__setitem__")
     store_outside(low, source, name, value)
     return True

@@ -115,7 +115,7 @@ def _create_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
         source = low.compilation.attribute_input(write)
         low.state.heap[cell] = low.lift(source, name)
     else:
-        low.state.heap[cell] = low.compilation.before(write, low.builder.span)
+        low.state.heap[cell] = low.compilation.value_before(write, low.builder.span)
     return cell
 
 
@@ -164,7 +164,7 @@ def _without_gradient(low: Lowering, before: Value, new: Value) -> Value:
         return new
     ct = Value(new.type, f"d_{new.name}", True)
     body = Region((fresh(before), fresh(new), ct), (), (ct,))
-    rule = low.compilation.share(Function("kept", body, NOWHERE))
+    rule = low.compilation.unique_function(Function("kept", body, NOWHERE))
     stored = Value(new.type, new.name, new.has_user_name)
     low.builder.add(custom_rule_operation(rule, [before], (0,), [new], [stored], low.builder.span))
     return stored

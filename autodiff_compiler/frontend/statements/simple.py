@@ -343,7 +343,7 @@ def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]
         body = [*body, *rest]
     else:
         return statement, rest
-    return builders.placed(statement, gast.If(statement.test, body, orelse)), ()
+    return builders.at_position(statement, gast.If(statement.test, body, orelse)), ()
 
 
 def _handed_on(node: Any) -> set[Any]:

@@ -26,29 +26,29 @@ def fresh_name(taken: set[str], wish: str) -> str:
     return free
 
 
-def placed(at: gast.AST, node: gast.AST) -> gast.AST:
+def at_position(at: gast.AST, node: gast.AST) -> gast.AST:
     """Returns ``node`` with the position of ``at``."""
     return gast.copy_location(node, at)
 
 
 def name(text: str, at: gast.AST, context: type = gast.Load) -> gast.Name:
     """Returns a read of a variable, or with ``gast.Store`` a write."""
-    return placed(at, gast.Name(text, context(), None, None))
+    return at_position(at, gast.Name(text, context(), None, None))
 
 
-def guarded(text: str, at: gast.AST) -> gast.Name:
+def guarded_name(text: str, at: gast.AST) -> gast.Name:
     """Returns a read of a result that a flag has shown to be set."""
-    return placed(at, GuardedName(text, gast.Load(), None, None))
+    return at_position(at, GuardedName(text, gast.Load(), None, None))
 
 
 def constant(value: Any, at: gast.AST) -> gast.Constant:
     """Returns a literal: True, False, None, a number or a string."""
-    return placed(at, gast.Constant(value, None))
+    return at_position(at, gast.Constant(value, None))
 
 
 def assign(target: str, value: gast.AST, at: gast.AST) -> gast.Assign:
     """Returns ``target = value``."""
-    return placed(at, gast.Assign([name(target, at, gast.Store)], value, None))
+    return at_position(at, gast.Assign([name(target, at, gast.Store)], value, None))
 
 
 def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
@@ -56,42 +56,42 @@ def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
     return assign(target, constant(value, at), at)
 
 
-def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
+def collecting_loop(node: gast.AST, source: str, items: str) -> gast.stmt:
     """Returns the loop that appends the items of a comprehension over ``source`` to ``items``."""
-    append = placed(node, gast.Attribute(name(items, node), "append", gast.Load()))
-    made = placed(node, gast.Expr(placed(node, gast.Call(append, [node.elt], []))))
+    append = at_position(node, gast.Attribute(name(items, node), "append", gast.Load()))
+    made = at_position(node, gast.Expr(at_position(node, gast.Call(append, [node.elt], []))))
     for generator in reversed(node.generators):
         for test in reversed(generator.ifs):
-            made = placed(test, gast.If(test, [made], []))
+            made = at_position(test, gast.If(test, [made], []))
         first = generator is node.generators[0]
         through = name(source, generator.iter) if first else generator.iter
-        made = placed(node, gast.For(generator.target, through, [made], [], None))
+        made = at_position(node, gast.For(generator.target, through, [made], [], None))
     return made
 
 
-def by_position(node: gast.AST, items: str, at: str, first: str, counts: bool) -> gast.stmt:
+def index_loop(node: gast.AST, items: str, at: str, first: str, counts: bool) -> gast.stmt:
     """Returns the ``while`` over the list ``items`` that does the same as the ``for`` at ``node``.
 
     With ``counts`` each item comes with its number; the first number is ``first``.
     """
 
     def plus(left: str, right: gast.AST) -> gast.AST:
-        return placed(node, gast.BinOp(name(left, node), gast.Add(), right))
+        return at_position(node, gast.BinOp(name(left, node), gast.Add(), right))
 
-    length = placed(node, gast.Call(builtin(len, node), [name(items, node)], []))
-    test = placed(node, gast.Compare(name(at, node), [gast.Lt()], [length]))
-    item = placed(node, gast.Subscript(name(items, node), name(at, node), gast.Load()))
+    length = at_position(node, gast.Call(builtin_name(len, node), [name(items, node)], []))
+    test = at_position(node, gast.Compare(name(at, node), [gast.Lt()], [length]))
+    item = at_position(node, gast.Subscript(name(items, node), name(at, node), gast.Load()))
     if counts:
-        item = placed(node, gast.Tuple([plus(first, name(at, node)), item], gast.Load()))
-    take = placed(node, gast.Assign([node.target], item, None))
+        item = at_position(node, gast.Tuple([plus(first, name(at, node)), item], gast.Load()))
+    take = at_position(node, gast.Assign([node.target], item, None))
     step = assign(at, plus(at, constant(1, node)), node)
-    loop = placed(node, gast.While(test, [take, step, *node.body], []))
+    loop = at_position(node, gast.While(test, [take, step, *node.body], []))
     return loop_until(loop, exit_flags(node))
 
 
-def builtin(thing: Any, at: gast.AST) -> gast.Name:
+def builtin_name(thing: Any, at: gast.AST) -> gast.Name:
     """Returns a read of something of Python's own: no variable can stand in its way."""
-    return placed(at, KnownName(thing))
+    return at_position(at, KnownName(thing))
 
 
 def nodes_of_scope(node: gast.AST) -> Iterator[gast.AST]:
@@ -106,11 +106,11 @@ def conjunction(tests: Sequence[Any], at: gast.AST) -> gast.AST:
     """Returns ``one and other``; True for no tests."""
     if len(tests) < 2:
         return tests[0] if tests else constant(True, at)
-    return placed(at, gast.BoolOp(gast.And(), list(tests)))
+    return at_position(at, gast.BoolOp(gast.And(), list(tests)))
 
 
 def negated_disjunction(flags: list[str], at: gast.AST) -> gast.AST:
     """Returns ``not flag``, or ``not (one or other)``."""
     names = [name(text, at) for text in flags]
-    test = names[0] if len(names) == 1 else placed(at, gast.BoolOp(gast.Or(), names))
-    return placed(at, gast.UnaryOp(gast.Not(), test))
+    test = names[0] if len(names) == 1 else at_position(at, gast.BoolOp(gast.Or(), names))
+    return at_position(at, gast.UnaryOp(gast.Not(), test))

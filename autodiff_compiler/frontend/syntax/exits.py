@@ -80,8 +80,8 @@ class ExitAnalysis:
                     stmt.orelse
                 )
             elif isinstance(stmt, gast.Try):
-                ways = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
-                found = all(map(self.never_falls_through, ways))
+                paths = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
+                found = all(map(self.never_falls_through, paths))
             else:
                 inside = self.exits_of(stmt.body)
                 ends = gast.Break not in inside and self.never_falls_through(stmt.orelse)

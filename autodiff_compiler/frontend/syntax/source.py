@@ -199,12 +199,14 @@ def _compile_around(text: str, line: int | None, future: int) -> CodeType:
     calls.
     """
     module, _ = _parse(text)
-    kept = [
+    statements = [
         statement
         for statement in module.body
         if line is None or not isinstance(statement, _Definition) or _reaches(statement, line)
     ]
-    made: CodeType = compile(ast.Module(kept, []), "<text>", "exec", future, dont_inherit=True)
+    made: CodeType = compile(
+        ast.Module(statements, []), "<text>", "exec", future, dont_inherit=True
+    )
     return made
 
 

@@ -1,4 +1,4 @@
-"""A write to a NumPy array through a view, or to an array that has views, shows under all names."""
+"""A write through a view of an array, or to an array with views, is visible under all names."""
 
 from __future__ import annotations
 
@@ -153,6 +153,6 @@ def one_under_two_names(x):
 
 
 @pytest.mark.parametrize("program", [view_of_either, one_under_two_names])
-def test_what_may_or_may_not_be_a_view_is_refused_where_it_is_read(program):
+def test_a_name_that_may_be_a_view_of_a_written_array_is_refused_where_it_is_read(program):
     with pytest.raises(CompileError, match="may share memory with the array"):
         ms.grad(program)(X)

@@ -1,4 +1,4 @@
-"""A list of run-time length raises where an item is read that is not there, used or not."""
+"""A run-time list raises where an item is read that does not exist, used or not."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def stored(x: Any, n: int) -> Any:
         (last, 1, 0), (place, 1, -1), (pair, 2, 1), (read, 2, 1), (first, 1, 0), (stored, 2, 1),
     ],
 )  # fmt: skip
-def test_an_item_that_is_not_used_must_be_there(
-    program: Callable[..., Any], enough: int, too_few: int
-) -> None:
+def test_an_unused_item_must_exist(program: Callable[..., Any], enough: int, too_few: int) -> None:
     x = Tensor([1.5, 2.5])
     left = program(x, enough).asnumpy() / (x.asnumpy() ** 2)
     np.testing.assert_allclose(ms.grad(program)(x, enough).asnumpy(), 2 * x.asnumpy() * left)
@@ -82,7 +80,7 @@ def test_an_item_that_is_not_used_must_be_there(
     assert str(plain.value) == str(compiled.value)
 
 
-def test_what_a_pop_says_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_pop_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
     def program(x: Any, n: int, at: int) -> Any:
         parts = []
         for i in range(n):
@@ -131,7 +129,7 @@ def _loops(x: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize("program", [_reads, _sets, _calls, _loops])
-def test_a_row_that_is_not_used_must_be_there(program: Callable[..., Any]) -> None:
+def test_an_unused_row_must_exist(program: Callable[..., Any]) -> None:
     x = Tensor([1.5, 2.5, 3.5])
     np.testing.assert_allclose(ms.grad(program)(x, 2).asnumpy(), 2 * x.asnumpy())
     for run in (program, ms.jit(program), ms.grad(program)):
@@ -139,7 +137,7 @@ def test_a_row_that_is_not_used_must_be_there(program: Callable[..., Any]) -> No
             run(x, 3)
 
 
-def test_an_example_reads_a_row_that_is_not_used() -> None:
+def test_an_example_reads_an_unused_row() -> None:
     x = Tensor([[1.5, 2.5], [3.5, 4.5]])
     found = ms.vmap(_reads, (0, None))(x, 1)
     np.testing.assert_allclose(found.asnumpy(), x.asnumpy() ** 2)
@@ -158,7 +156,7 @@ def test_next_takes_an_iterator() -> None:
     assert problem.span is not None
 
 
-def test_a_dict_that_grows_while_it_is_gone_through_is_refused() -> None:
+def test_a_dict_that_grows_during_iteration_is_refused() -> None:
     def program(x: Any) -> Any:
         d = {"a": x}
         for name in d:

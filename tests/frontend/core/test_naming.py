@@ -1,4 +1,4 @@
-"""What callees are called in the printed text."""
+"""Names of callees in the generated source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text and the positions of functions, as the user wrote them."""
+"""The source and the positions of functions, as the user wrote them."""
 
 import functools
 import linecache
@@ -191,7 +191,7 @@ def test_edits_elsewhere_in_a_file_do_no_harm(tmp_path):
     assert read_source(space["made"]).first_line == 1
 
 
-def test_what_is_not_python_is_refused():
+def test_a_callable_that_is_not_python_is_refused():
     with pytest.raises(SourceNotFound, match="'sin' is not written in Python"):
         read_source(math.sin)
 

@@ -108,7 +108,7 @@ def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
     return tree
 
 
-def _simplify_statements(block: Sequence[gast.stmt], ways: ExitAnalysis) -> Block:
+def _simplify_statements(block: Sequence[gast.stmt], exits: ExitAnalysis) -> Block:
     """Returns the block with plain assignments and rewritten inner functions, and without
     statements behind an exit.
 
@@ -131,28 +131,28 @@ def _simplify_statements(block: Sequence[gast.stmt], ways: ExitAnalysis) -> Bloc
     for stmt in block:
         if isinstance(stmt, gast.AugAssign) and isinstance(stmt.target, gast.Name):
             old = builders.name(stmt.target.id, stmt.target)
-            value = builders.placed(stmt, AugmentedBinOp(old, stmt.op, stmt.value))
-            stmt = builders.placed(stmt, gast.Assign([stmt.target], value, None))
+            value = builders.at_position(stmt, AugmentedBinOp(old, stmt.op, stmt.value))
+            stmt = builders.at_position(stmt, gast.Assign([stmt.target], value, None))
         elif isinstance(stmt, gast.AnnAssign):
             if stmt.value is None:
                 continue
-            stmt = builders.placed(stmt, gast.Assign([stmt.target], stmt.value, None))
+            stmt = builders.at_position(stmt, gast.Assign([stmt.target], stmt.value, None))
         elif isinstance(stmt, gast.FunctionDef):
             stmt = _function(stmt)
         elif isinstance(stmt, (gast.If, *LOOPS)):
             stmt.body, stmt.orelse = (
-                _simplify_statements(stmt.body, ways),
-                _simplify_statements(stmt.orelse, ways),
+                _simplify_statements(stmt.body, exits),
+                _simplify_statements(stmt.orelse, exits),
             )
         elif isinstance(stmt, gast.Try):
             for part in (stmt, *stmt.handlers):
-                part.body = _simplify_statements(part.body, ways)
+                part.body = _simplify_statements(part.body, exits)
             stmt.orelse, stmt.finalbody = (
-                _simplify_statements(stmt.orelse, ways),
-                _simplify_statements(stmt.finalbody, ways),
+                _simplify_statements(stmt.orelse, exits),
+                _simplify_statements(stmt.finalbody, exits),
             )
         plain.append(stmt)
-        if ways.never_falls_through([stmt]):
+        if exits.never_falls_through([stmt]):
             break
     return plain
 
@@ -162,7 +162,7 @@ class _Rewriter:
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
-        self.ways = ExitAnalysis()  # a statement is asked about before it is rewritten
+        self.exits = ExitAnalysis()  # a statement is asked about before it is rewritten
 
     def block(self, block: Sequence[gast.stmt], place: ExitContext) -> Block:
         """Returns ``block`` without early exits. A statement with some contains the rest, too."""
@@ -170,7 +170,7 @@ class _Rewriter:
         for number, stmt in enumerate(block):
             if isinstance(stmt, EXITS):
                 return done + self.leave(stmt, place)
-            if isinstance(stmt, gast.If) and self.ways.exits_of([stmt]):
+            if isinstance(stmt, gast.If) and self.exits.exits_of([stmt]):
                 return done + self.branch(stmt, list(block[number + 1 :]), place)
             if isinstance(stmt, LOOPS):
                 return done + self.loop(stmt, list(block[number + 1 :]), place)
@@ -184,14 +184,14 @@ class _Rewriter:
 
     def filled(self, block: Sequence[gast.stmt], place: ExitContext, at: gast.AST) -> Block:
         """Returns the same for a block that must not be empty."""
-        return self.block(block, place) or [builders.placed(at, gast.Pass())]
+        return self.block(block, place) or [builders.at_position(at, gast.Pass())]
 
     def leave(self, stmt: gast.stmt, place: ExitContext) -> Block:
         """Returns an exit as assignments, unless it can stay or be dropped."""
         if isinstance(stmt, gast.Return):
             value = stmt.value or builders.constant(None, stmt)
             if not place.returned:
-                return [builders.placed(stmt, gast.Return(value))]
+                return [builders.at_position(stmt, gast.Return(value))]
             return [
                 builders.assign(place.result, value, stmt),
                 builders.flag(place.returned, True, stmt),
@@ -243,12 +243,12 @@ class _Rewriter:
         body, orelse, inner = stmt.body, stmt.orelse, place
         before: Block = []
         after: Block = []
-        if self.ways.never_falls_through(body):
+        if self.exits.never_falls_through(body):
             orelse = orelse + rest
-        elif self.ways.never_falls_through(orelse):
+        elif self.exits.never_falls_through(orelse):
             body = body + rest
         elif rest:
-            kinds = self.ways.exits_of([stmt])
+            kinds = self.exits.exits_of([stmt])
             inner, before = self.enter(kinds, place, stmt)
             after = self.resume(kinds, place, inner, rest, stmt)
         stmt.body = self.filled(body, inner, stmt)
@@ -284,7 +284,7 @@ class _Rewriter:
                 h(xs)
             return x
         """
-        inside = self.ways.exits_of(stmt.body)
+        inside = self.exits.exits_of(stmt.body)
         endless, kinds = is_endless(stmt, inside), inside - {gast.Break, gast.Continue}
         inner, before = self.enter(kinds, place, stmt)
         stop = builders.fresh_name(self.taken, "stop") if gast.Break in inside else ""
@@ -293,7 +293,7 @@ class _Rewriter:
         orelse, stmt.orelse = stmt.orelse, []
         if orelse and stop:
             orelse = [
-                builders.placed(
+                builders.at_position(
                     orelse[0], gast.If(builders.negated_disjunction([stop], orelse[0]), orelse, [])
                 )
             ]
@@ -306,7 +306,7 @@ class _Rewriter:
             return [
                 *before,
                 stmt,
-                builders.placed(stmt, gast.Return(builders.guarded(inner.result, stmt))),
+                builders.at_position(stmt, gast.Return(builders.guarded_name(inner.result, stmt))),
             ]
         return [*before, stmt]
 
@@ -332,26 +332,28 @@ class _Rewriter:
                 x = 0
             return x
         """
-        kinds, ends = self.ways.exits_of(stmt.body), self.ways.never_falls_through(stmt.body)
+        kinds, ends = self.exits.exits_of(stmt.body), self.exits.never_falls_through(stmt.body)
         inner, before = self.enter(kinds, place, stmt)
-        done = [*before, TryBody(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
+        done = [*before, TryBody(self.filled(stmt.body, inner, stmt), stmt.clauses, stmt)]
         if not stmt.finalbody:
             follow = stmt.orelse
             for number, handler in reversed(list(enumerate(stmt.handlers))):
                 if ends and number == len(stmt.handlers) - 1:
                     follow = handler.body
                 else:
-                    test = CaughtException(stmt.ways[number], handler)
-                    follow = [builders.placed(handler, gast.If(test, handler.body, follow))]
+                    test = CaughtException(stmt.clauses[number], handler)
+                    follow = [builders.at_position(handler, gast.If(test, handler.body, follow))]
             return done + self.resume(kinds, place, inner, follow + rest, stmt)
-        (left,) = stmt.ways
+        (left,) = stmt.clauses
         done += self.block(stmt.finalbody, place)
         if ends and kinds == {gast.Return} and not place.returned:
-            after = [builders.placed(stmt, gast.Return(builders.guarded(inner.result, stmt)))]
+            after = [
+                builders.at_position(stmt, gast.Return(builders.guarded_name(inner.result, stmt)))
+            ]
         else:
             after = self.resume(kinds, place, inner, rest, stmt)
         after = [
-            builders.placed(
+            builders.at_position(
                 stmt, gast.If(CaughtException(left, stmt), [Reraise(left, stmt)], after)
             )
         ]
@@ -378,15 +380,19 @@ class _Rewriter:
         """Returns the code behind a statement whose exits of ``kinds`` set flags of ``inner``."""
         done = self.block(rest, place)
         if gast.Return in kinds and not place.returned:
-            result = builders.placed(at, gast.Return(builders.guarded(inner.result, at)))
-            return [builders.placed(at, gast.If(builders.name(inner.returned, at), [result], done))]
+            result = builders.at_position(at, gast.Return(builders.guarded_name(inner.result, at)))
+            return [
+                builders.at_position(at, gast.If(builders.name(inner.returned, at), [result], done))
+            ]
         flags = inner.flags(kinds)
         if not flags or not done:
             return done
-        return [builders.placed(at, gast.If(builders.negated_disjunction(flags, at), done, []))]
+        return [
+            builders.at_position(at, gast.If(builders.negated_disjunction(flags, at), done, []))
+        ]
 
 
-def _with_final_return(block: Block, at: gast.AST, ways: ExitAnalysis) -> Block:
+def _with_final_return(block: Block, at: gast.AST, exits: ExitAnalysis) -> Block:
     """Returns the block with ``return None`` at the end of each path without ``return``.
 
     >>> _show('''
@@ -403,12 +409,12 @@ def _with_final_return(block: Block, at: gast.AST, ways: ExitAnalysis) -> Block:
             return None
     """
     last = block[-1] if block else None
-    if isinstance(last, gast.If) and gast.Return in ways.exits_of([last]):
-        last.body = _with_final_return(last.body, last, ways)
-        last.orelse = _with_final_return(last.orelse, last, ways)
-    elif isinstance(last, (type(None), *LOOPS)) or not ways.never_falls_through([last]):
+    if isinstance(last, gast.If) and gast.Return in exits.exits_of([last]):
+        last.body = _with_final_return(last.body, last, exits)
+        last.orelse = _with_final_return(last.orelse, last, exits)
+    elif isinstance(last, (type(None), *LOOPS)) or not exits.never_falls_through([last]):
         at = last or at
-        return [*block, builders.placed(at, gast.Return(builders.constant(None, at)))]
+        return [*block, builders.at_position(at, gast.Return(builders.constant(None, at)))]
     return block
 
 

@@ -59,9 +59,9 @@ class _DesugarInsertGradient(gast.NodeTransformer):
         value, name = call.args[0].id, f"gradient_of_{call.args[0].id}"
         parameter = builders.name(cotangent, item.optional_vars, gast.Param)
         arguments = gast.arguments([parameter], [], None, [], [], None, [])
-        returned = builders.placed(
+        returned = builders.at_position(
             node.body[-1], gast.Return(builders.name(cotangent, node.body[-1]))
         )
         function = gast.FunctionDef(name, arguments, [*node.body, returned], [], None, None, [])
         call.args.append(builders.name(name, call))
-        return [builders.placed(node, function), builders.assign(value, call, node)]
+        return [builders.at_position(node, function), builders.assign(value, call, node)]

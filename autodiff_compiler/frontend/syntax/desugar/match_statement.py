@@ -62,7 +62,7 @@ class _DesugarMatch(gast.NodeTransformer):
             if tests:
                 at = node if case is node.cases[0] else case.pattern
                 chain = [
-                    builders.placed(
+                    builders.at_position(
                         at, gast.If(builders.conjunction(tests, case.pattern), body, chain)
                     )
                 ]
@@ -79,8 +79,8 @@ def _capture_tests(captures: Sequence[tuple[str, Any]]) -> list[Any]:
     tests = []
     for name, value in captures:
         target = builders.name(name, value, gast.Store)
-        walrus = builders.placed(value, gast.NamedExpr(target, value))
-        tests.append(builders.placed(value, gast.Tuple([walrus], gast.Load())))
+        walrus = builders.at_position(value, gast.NamedExpr(target, value))
+        tests.append(builders.at_position(value, gast.Tuple([walrus], gast.Load())))
     return tests
 
 
@@ -110,14 +110,14 @@ class _Pattern:
         for one in pattern.patterns:
             tests, captures = self.asks(one, subject)
             sides.append(builders.conjunction([*tests, *_capture_tests(captures)], self.at))
-        return [builders.placed(self.at, gast.BoolOp(gast.Or(), sides))], []
+        return [builders.at_position(self.at, gast.BoolOp(gast.Or(), sides))], []
 
     def of_MatchSequence(self, pattern: Any, subject: Any) -> PatternTests:
         parts = pattern.patterns
         stars = [k for k, part in enumerate(parts) if isinstance(part, gast.MatchStar)]
         size = self.called(len, subject)
         sign = gast.GtE() if stars else gast.Eq()
-        kinds = builders.placed(
+        kinds = builders.at_position(
             self.at, gast.Tuple([self.known(tuple), self.known(list)], gast.Load())
         )
         count = builders.constant(len(parts) - len(stars), self.at)
@@ -139,14 +139,14 @@ class _Pattern:
         asked: PatternTests = [self.called(isinstance, subject, pattern.cls)], []
         whole = getattr(pattern.cls, "id", "") in SELF_MATCHING and len(pattern.patterns) == 1
         for place, part in enumerate(pattern.patterns):
-            names = builders.placed(
+            names = builders.at_position(
                 self.at, gast.Attribute(pattern.cls, "__match_args__", gast.Load())
             )
             name = self.item(names, builders.constant(place, self.at))
             attribute = subject if whole else self.called(getattr, subject, name)
             self.add(asked, self.asks(part, attribute))
         for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns):
-            read = builders.placed(self.at, gast.Attribute(subject, name, gast.Load()))
+            read = builders.at_position(self.at, gast.Attribute(subject, name, gast.Load()))
             self.add(asked, self.asks(part, read))
         return asked
 
@@ -162,14 +162,14 @@ class _Pattern:
     def rest(self, subject: Any, keys: Sequence[Any]) -> Any:
         """Returns ``{k: v for k, v in subject.items() if k not in (…)}``."""
         k, v = (builders.name(n, self.at, gast.Store) for n in ("k", "v"))
-        items = builders.placed(self.at, gast.Attribute(subject, "items", gast.Load()))
-        pairs = builders.placed(self.at, gast.Call(items, [], []))
-        known = builders.placed(self.at, gast.Tuple(list(keys), gast.Load()))
+        items = builders.at_position(self.at, gast.Attribute(subject, "items", gast.Load()))
+        pairs = builders.at_position(self.at, gast.Call(items, [], []))
+        known = builders.at_position(self.at, gast.Tuple(list(keys), gast.Load()))
         test = self.compared(builders.name("k", self.at), gast.NotIn(), known)
-        both = builders.placed(self.at, gast.Tuple([k, v], gast.Store()))
+        both = builders.at_position(self.at, gast.Tuple([k, v], gast.Store()))
         through = gast.comprehension(both, pairs, [test], 0)
         key, value = builders.name("k", self.at), builders.name("v", self.at)
-        return builders.placed(self.at, gast.DictComp(key, value, [through]))
+        return builders.at_position(self.at, gast.DictComp(key, value, [through]))
 
     @staticmethod
     def add(asked: PatternTests, more: PatternTests) -> None:
@@ -177,14 +177,14 @@ class _Pattern:
         asked[1].extend(more[1])
 
     def compared(self, left: Any, sign: Any, right: Any) -> Any:
-        return builders.placed(self.at, gast.Compare(left, [sign], [right]))
+        return builders.at_position(self.at, gast.Compare(left, [sign], [right]))
 
     def called(self, function: Any, *args: Any) -> Any:
-        return builders.placed(self.at, gast.Call(self.known(function), list(args), []))
+        return builders.at_position(self.at, gast.Call(self.known(function), list(args), []))
 
     def known(self, thing: Any) -> Any:
         """Returns a read of a builtin, also where a variable has its name."""
-        return builders.builtin(thing, self.at)
+        return builders.builtin_name(thing, self.at)
 
     def item(self, owner: Any, key: Any) -> Any:
-        return builders.placed(self.at, gast.Subscript(owner, key, gast.Load()))
+        return builders.at_position(self.at, gast.Subscript(owner, key, gast.Load()))

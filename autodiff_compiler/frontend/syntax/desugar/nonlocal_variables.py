@@ -42,13 +42,13 @@ def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
         tree
     )
     if shared:
-        held = next(n for n in _candidate_names() if n not in _names(tree))
+        holder = next(n for n in _candidate_names() if n not in _names(tree))
         params = [name for name in _parameters(tree) if name in shared]
-        _ReplaceByEntries(shared, held).body_of(tree)
+        _ReplaceByEntries(shared, holder).body_of(tree)
         keys = [builders.constant(name, tree.body[0]) for name in params]
         values = [builders.name(name, tree.body[0]) for name in params]
-        begun = builders.placed(tree.body[0], gast.Dict(keys, values))
-        tree.body.insert(0, builders.assign(held, begun, tree.body[0]))
+        entries = builders.at_position(tree.body[0], gast.Dict(keys, values))
+        tree.body.insert(0, builders.assign(holder, entries, tree.body[0]))
     for function in inner:
         desugar_nonlocal(function)
     return tree
@@ -124,13 +124,15 @@ class _ReplaceByEntries(gast.NodeTransformer):
 
     def body_of(self, function: Any) -> None:
         held = gast.Module(function.body, [])
-        function.body = self.generic_visit(held).body or [builders.placed(function, gast.Pass())]
+        function.body = self.generic_visit(held).body or [
+            builders.at_position(function, gast.Pass())
+        ]
 
     def visit_Name(self, node: Any) -> Any:
         if node.id not in self.shared or isinstance(node.ctx, gast.Param):
             return node
         key, holder = builders.constant(node.id, node), builders.name(self.held, node)
-        return builders.placed(node, gast.Subscript(holder, key, node.ctx))
+        return builders.at_position(node, gast.Subscript(holder, key, node.ctx))
 
     def visit_Nonlocal(self, node: Any) -> Any:
         node.names = [name for name in node.names if name not in self.shared]
@@ -147,7 +149,7 @@ class _ReplaceByEntries(gast.NodeTransformer):
         entry = self.visit(builders.name(node.name, node, gast.Store))
         return [
             node,
-            builders.placed(node, gast.Assign([entry], builders.name(node.name, node), None)),
+            builders.at_position(node, gast.Assign([entry], builders.name(node.name, node), None)),
         ]
 
     def visit_Lambda(self, node: Any) -> Any:

@@ -23,14 +23,14 @@ from autodiff_compiler.frontend.syntax.nodes import PlainTree
 class ExceptClause:
     """An ``except`` clause in the source: the classes that it catches as an expression (None: all).
 
-    ``told``: its variable is read. ``again``: it raises the exception again. ``watched``: it must
-    run for any exception of an operation, too.
+    ``is_read``: its variable is read. ``reraises``: it raises the exception again. ``must_run``: it
+    must run for any exception of an operation, too.
     """
 
     classes: Any
-    told: bool = False
-    again: bool = False
-    watched: bool = True
+    is_read: bool = False
+    reraises: bool = False
+    must_run: bool = True
 
 
 class TryBody(gast.stmt):
@@ -38,10 +38,10 @@ class TryBody(gast.stmt):
 
     _fields = ("body",)
 
-    def __init__(self, body: list[Any], ways: Sequence[ExceptClause], at: gast.AST) -> None:
+    def __init__(self, body: list[Any], clauses: Sequence[ExceptClause], at: gast.AST) -> None:
         super().__init__()
-        self.body, self.ways = body, tuple(ways)
-        builders.placed(at, self)
+        self.body, self.clauses = body, tuple(clauses)
+        builders.at_position(at, self)
 
 
 class CaughtException(gast.expr):
@@ -49,10 +49,10 @@ class CaughtException(gast.expr):
 
     _fields = ()
 
-    def __init__(self, way: ExceptClause, at: gast.AST, text: bool = False) -> None:
+    def __init__(self, clause: ExceptClause, at: gast.AST, text: bool = False) -> None:
         super().__init__()
-        self.way, self.text = way, text
-        builders.placed(at, self)
+        self.clause, self.text = clause, text
+        builders.at_position(at, self)
 
 
 class Reraise(gast.Raise):
@@ -60,14 +60,14 @@ class Reraise(gast.Raise):
 
     _fields = ()
 
-    def __init__(self, way: ExceptClause, at: gast.AST) -> None:
+    def __init__(self, clause: ExceptClause, at: gast.AST) -> None:
         super().__init__(None, None)
-        self.way = way
-        builders.placed(at, self)
+        self.clause = clause
+        builders.at_position(at, self)
 
 
 def resolve_except_clauses(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """Returns ``tree`` with the clauses of each ``try`` in ``ways``, and with a ``Reraise`` for
+    """Returns ``tree`` with the clauses of each ``try`` in ``clauses``, and with a ``Reraise`` for
     each ``raise`` of a caught exception; changes it."""
     tree.body = _ResolveClauses().block(tree.body, None)
     return tree
@@ -82,7 +82,7 @@ class _ShowHandlers(PlainTree):
     def visit_TryBody(self, node: TryBody) -> Any:
         self.generic_visit(node)
         context = gast.withitem(builders.name("handlers", node), None)
-        return builders.placed(node, gast.With([context], node.body, None))
+        return builders.at_position(node, gast.With([context], node.body, None))
 
     def visit_CaughtException(self, node: CaughtException) -> Any:
         return builders.name("caught", node)
@@ -140,33 +140,33 @@ class _ResolveClauses:
         elif isinstance(stmt, gast.Try):
             if stmt.finalbody and stmt.handlers:
                 inner = gast.Try(stmt.body, stmt.handlers, stmt.orelse, [])
-                stmt.body, stmt.handlers = [builders.placed(stmt, inner)], []
+                stmt.body, stmt.handlers = [builders.at_position(stmt, inner)], []
                 stmt.orelse = []
             self.attempt(stmt, caught)
         return stmt
 
     def attempt(self, stmt: Any, caught: Any) -> None:
-        """Gives a ``try`` its ways, in the order of its handlers."""
+        """Gives a ``try`` its clauses, in the order of its handlers."""
         if stmt.finalbody:
-            seen = any(
+            observable = any(
                 _is_observable(part)
                 for each in stmt.finalbody
                 for part in builders.nodes_of_scope(each)
             )
-            stmt.ways = [ExceptClause(None, again=True, watched=seen)]
+            stmt.clauses = [ExceptClause(None, reraises=True, must_run=observable)]
         else:
-            stmt.ways = []
+            stmt.clauses = []
         for handler in stmt.handlers:
             name = getattr(handler.name, "id", handler.name) or ""
             parts = [part for each in handler.body for part in nodes_in(each)]
             raises = [part for part in parts if isinstance(part, gast.Raise)]
             again = any(part.exc is None or _is_variable(part.exc, name) for part in raises)
-            way = ExceptClause(handler.type, bool(name), again)
-            stmt.ways.append(way)
-            handler.body = self.block(handler.body, (way, name))
+            clause = ExceptClause(handler.type, bool(name), again)
+            stmt.clauses.append(clause)
+            handler.body = self.block(handler.body, (clause, name))
             if name:
                 handler.body.insert(
-                    0, builders.assign(name, CaughtException(way, handler, text=True), handler)
+                    0, builders.assign(name, CaughtException(clause, handler, text=True), handler)
                 )
         stmt.body = self.block(stmt.body, caught)
         stmt.orelse = self.block(stmt.orelse, caught)

@@ -35,8 +35,8 @@ class _MoveWalrusTests(gast.NodeTransformer):
         self.generic_visit(node)
         sets = any(isinstance(part, gast.NamedExpr) for part in nodes_in(node.test))
         if sets and not node.orelse:
-            over = builders.placed(node.test, gast.UnaryOp(gast.Not(), node.test))
-            leave = builders.placed(node.test, gast.Break())
-            node.body.insert(0, builders.placed(node.test, gast.If(over, [leave], [])))
+            over = builders.at_position(node.test, gast.UnaryOp(gast.Not(), node.test))
+            leave = builders.at_position(node.test, gast.Break())
+            node.body.insert(0, builders.at_position(node.test, gast.If(over, [leave], [])))
             node.test = builders.constant(True, node.test)
         return node

@@ -37,7 +37,7 @@ class WithBoundary(gast.stmt):
     def __init__(self, begins: bool, at: gast.AST) -> None:
         super().__init__()
         self.begins = begins
-        builders.placed(at, self)
+        builders.at_position(at, self)
 
 
 def exits_at_end_only(node: Any) -> bool:
@@ -68,7 +68,7 @@ class _DesugarWith(gast.NodeTransformer):
             result, last = builders.fresh_name(self.taken, "result"), body[-1]
             value = last.value or builders.constant(None, last)
             body = [*body[:-1], builders.assign(result, value, last)]
-            returned = [builders.placed(last, gast.Return(builders.name(result, last)))]
+            returned = [builders.at_position(last, gast.Return(builders.name(result, last)))]
         for item in reversed(node.items):
             body = self.around(item, node, body)
         return [*body, *returned]
@@ -77,13 +77,15 @@ class _DesugarWith(gast.NodeTransformer):
         at, context = item.context_expr, builders.fresh_name(self.taken, "context")
         entered = self.called(context, "__enter__", [], at)
         nothing = [builders.constant(None, at) for _ in range(3)]
-        left = builders.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
+        left = builders.at_position(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
         target = item.optional_vars
-        begun = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
+        enter = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
         inside = [WithBoundary(True, at), *body, WithBoundary(False, at)]
-        return [builders.assign(context, at, node), builders.placed(at, begun), *inside, left]
+        return [builders.assign(context, at, node), builders.at_position(at, enter), *inside, left]
 
     @staticmethod
     def called(name: str, method: str, args: list[Any], at: Any) -> Any:
-        function = builders.placed(at, gast.Attribute(builders.name(name, at), method, gast.Load()))
-        return builders.placed(at, gast.Call(function, args, []))
+        function = builders.at_position(
+            at, gast.Attribute(builders.name(name, at), method, gast.Load())
+        )
+        return builders.at_position(at, gast.Call(function, args, []))

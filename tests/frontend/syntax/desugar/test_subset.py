@@ -97,7 +97,7 @@ def test_async_is_refused_wherever_it_stands():
     assert "'async def'" in found[0].cure
 
 
-def test_of_what_was_caught_only_the_text_is_read():
+def test_of_a_caught_exception_only_the_message_is_read():
     text = "try:\n    pass\nexcept ValueError as e:\n    print(e, str(e), f'{e}')\n    y = e.args"
     (problem,) = problems(text)
     assert (problem.span.line, problem.span.column) == (6, 13)
@@ -115,7 +115,7 @@ def test_every_refused_kind_is_tested():
     assert not set(REFUSED) & ACCEPTED
 
 
-def test_a_syntax_nobody_knows_is_refused():
+def test_an_unknown_syntax_is_refused():
     source = source_of("def construct(x):\n    pass")
     source.tree.body = [gast.copy_location(gast.Print(None, [], True), source.tree.body[0])]
     (problem,) = check(source)
@@ -131,7 +131,7 @@ def test_a_lambda_is_called_this_lambda():
     assert problem.cause.startswith("'yield' makes this lambda a generator")
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_lines():
+def test_all_problems_are_reported_at_once_in_the_order_of_lines():
     found = problems("try:\n    yield x\nfinally:\n    global x\nwith x:\n    raise x")
     assert [p.span.line for p in found] == [3, 5, 6]
     with pytest.raises(UnsupportedSyntax) as caught:

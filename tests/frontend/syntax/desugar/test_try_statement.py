@@ -46,7 +46,7 @@ def test_gradients_of_order_two(program, x):
         assert check_grads(program, (x,), order=2).rows
 
 
-def test_what_nobody_catches_goes_on():
+def test_an_uncaught_exception_leaves_the_function():
     def program(x):
         try:
             try:
@@ -87,7 +87,7 @@ def test_a_handler_raises_again_what_it_caught():
         printed(grad, tries.MIXED)
 
 
-def test_an_unset_variable_is_told():
+def test_an_unset_variable_is_reported():
     def program(x):
         try:
             if x.sum() < 0:
@@ -127,7 +127,7 @@ def test_a_loop_stays_a_loop():
     assert check_grads(lambda x: program(x, 3), (tries.LARGE,), order=1).rows
 
 
-def test_what_a_called_function_throws_escapes_as_it_is():
+def test_an_exception_of_a_called_function_escapes_unchanged():
     def program(x):
         try:
             y = x + _strict(x)
@@ -220,7 +220,7 @@ class Told(Exception):
         return "told"
 
 
-def test_what_only_a_run_can_tell_is_refused():
+def test_an_operation_that_may_raise_what_is_caught_is_refused():
     def differentiated(x):
         try:
             return ops.grad(_strict)(x)
@@ -245,7 +245,7 @@ def test_what_only_a_run_can_tell_is_refused():
         assert carets in told and "^" * 5 in told
 
 
-def test_what_may_raise_something_else_is_not_refused():
+def test_an_operation_that_may_raise_another_exception_is_not_refused():
     def program(x):
         try:
             return _strict(x) * x[ops.argmax(x)]
@@ -283,7 +283,7 @@ def test_an_exception_may_have_a_text_of_its_own():
     assert told.count("\n  cure: ") == 1
 
 
-def test_except_wants_classes():
+def test_except_requires_classes():
     def program(x):
         try:
             if x.sum() < 0:
@@ -295,7 +295,7 @@ def test_except_wants_classes():
     assert "is not an exception class" in refusal(program)
 
 
-def test_what_cannot_fail_is_not_refused():
+def test_an_operation_that_cannot_fail_is_not_refused():
     def program(x, n):
         seen = []
         y = x
