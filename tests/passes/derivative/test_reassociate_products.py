@@ -158,7 +158,7 @@ def test_a_batch_norm_sums_each_thing_once() -> None:
     x, w = random.standard_normal((2, 4, 3, 5, 5))
     g = random.standard_normal(3)
 
-    def loss(x, g, w):  # type: ignore[no-untyped-def]
+    def loss(x, g, w):
         return ops.sum(ops.batch_norm(x, None, None, g, None, True) * w)
 
     gradient = ops.grad(loss, (0, 1))
@@ -186,21 +186,21 @@ def test_halves_are_not_multiplied_by_halves() -> None:
     np.testing.assert_allclose(found, np.full((4, 60), 1e8), rtol=1e-6)
 
 
-def _size(x):  # type: ignore[no-untyped-def]
+def _size(x):
     return ops.mean(ops.abs(x), 1, True)
 
 
-def _of_both_sizes(x, w):  # type: ignore[no-untyped-def]
+def _of_both_sizes(x, w):
     y = x / _size(x)
     return ops.sum(y * (w * x.mean() / _size(w * x.mean())) * 2.0)
 
 
-def _scaled(x, w):  # type: ignore[no-untyped-def]
+def _scaled(x, w):
     largest = ops.amax(ops.abs(x), 1, True)
     return ops.sum(ops.tanh(x / largest) * w) + ops.sum(w * largest / x)
 
 
-def _of_its_length(x, w):  # type: ignore[no-untyped-def]
+def _of_its_length(x, w):
     return ops.sum(ops.norm(x, None, 1, True) / ops.amax(ops.abs(x), 1, True) * w)
 
 
@@ -211,7 +211,7 @@ CASES_OF_SCALE = [
 
 
 @pytest.mark.parametrize(("loss", "scale"), CASES_OF_SCALE)
-def test_nothing_leaves_the_range_of_numbers_on_the_way(loss, scale):  # type: ignore[no-untyped-def]
+def test_nothing_leaves_the_range_of_numbers_on_the_way(loss, scale):
     """Compares gradients of functions that do not depend on the scale with those at scale 1."""
     random = np.random.default_rng(2)
     x, w = random.uniform(0.5, 2.0, (2, 4, 9)).astype(np.float32)

@@ -362,7 +362,7 @@ def test_of_two_arrays_that_a_loop_fills_one_takes_the_memory_of_a_third() -> No
     x, along = np.random.default_rng(3).standard_normal((2, 16, 8, 28, 28))
     scale = np.linspace(1.0, 2.0, 8)
 
-    def loss(x, scale):  # type: ignore[no-untyped-def]
+    def loss(x, scale):
         y = ops.relu(ops.batch_norm(x, None, None, scale, scale, True, eps=0.5))
         return ops.mean(y * y)
 
