@@ -1,6 +1,6 @@
 """The pass manager: applies single passes, and rounds of passes up to a fixed point.
 
-A ``Step`` says which passes run and on what; a stage of the pipeline is a row of them. Every
+A ``Step`` says which passes run and on what; a stage of the pipeline is a sequence of them. Every
 application of a pass by the compiler goes through ``run_pass``, so that an observer sees it.
 """
 
@@ -52,7 +52,7 @@ class Step:
     names    the passes, in order.
     scope    the functions that they are applied to.
     repeats  True if they run in rounds, on each function until a round changes nothing.
-    facts    what they are told besides the function, by keyword.
+    facts    further arguments of the passes, by keyword.
     levels   the levels at which the step runs; of its passes only those of the level do.
     flag     the field of the request that must be true for the step to run.
     """

@@ -148,9 +148,9 @@ def _ops(region: Region, times: int) -> Iterator[tuple[Op, int]]:
     """Yields the operations of ``region``, which runs ``times`` times, with their run counts."""
     for op in region.ops:
         yield op, times
-        runs = (trip_count(Loop(op)) or 1) if op.name == "for" else 1
+        iterations = (trip_count(Loop(op)) or 1) if op.name == "for" else 1
         for inner in op.regions:
-            yield from _ops(inner, times * runs)
+            yield from _ops(inner, times * iterations)
 
 
 def _is_large(function: Function, times: int) -> bool:
