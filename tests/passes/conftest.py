@@ -99,6 +99,7 @@ def assert_alike(found: Any, wanted: Any, rtol: float, atol: float) -> None:
         assert np.shape(found) == wanted.shape and np.asarray(found).dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
     elif isinstance(wanted, float):
+        assert isinstance(found, float)
         np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
     else:
         assert found is wanted or found == wanted
