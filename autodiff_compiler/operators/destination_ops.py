@@ -25,21 +25,21 @@ from autodiff_compiler.operators.core.structure import reduced_shape
 
 into = OpDef(
     "into",
-    "What the attribute text computes of the operands, in the memory of the last one: None there "
-    "(a work array that nobody lent) makes a new array.",
-    ("*rest",),
-    lambda types, *, text: text,
-    lambda types, *, text: types[-1],
+    "The result of the attribute text, written into the memory of the last operand. If that is "
+    "None (a work buffer that the caller did not give), a new array is made.",
+    operands=("*rest",),
+    numpy=lambda types, *, text: text,
+    result=lambda types, *, text: types[-1],
     kind="lowered",
 )
 
 lent = OpDef(
     "lent",
-    "Number key of the arrays to work in that a caller may lend, the tuple work. Those of a block "
-    "begin at the same place. What is in a given one may be returned: it is lent once.",
-    ("work",),
-    "{work}[{key}]",
-    lambda types, *, key, block, given=False: types[0].items[key],
+    "Item key of the tuple work, the buffers that a caller may give. Buffers of one block begin at "
+    "the same address. The content of a given one may be returned: it is given once.",
+    operands=("work",),
+    numpy="{work}[{key}]",
+    result=lambda types, *, key, block, given=False: types[0].items[key],
     kind="lowered",
     label="buffer",
 )
@@ -47,9 +47,9 @@ lent = OpDef(
 copy_if_set = OpDef(
     "copy_if_set",
     "x in memory of its own, or nothing where x is not set.",
-    ("x",),
-    "None if {x} is None else {x}.copy()",
-    lambda types: types[0],
+    operands=("x",),
+    numpy="None if {x} is None else {x}.copy()",
+    result=lambda types: types[0],
     kind="lowered",
     label="{x}",
 )
@@ -93,9 +93,9 @@ masked = OpDef(
     "masked",
     "x where c is true, else 0, by the bits of x: exact for infinities and NaN as well, and many "
     "times as fast as a choice that a processor cannot foresee.",
-    ("x", "c"),
-    _masked_numpy,
-    lambda types: _stretched(types, dtype=types[0].dtype),
+    operands=("x", "c"),
+    numpy=_masked_numpy,
+    result=lambda types: _stretched(types, dtype=types[0].dtype),
     kind="lowered",
     label="{x}_masked",
 )
@@ -104,9 +104,9 @@ flips = OpDef(
     "flips",
     "The bits in which x and y differ, floats of this dtype or numbers, as such a float. It is y "
     "that differs in these bits from x.",
-    ("x", "y"),
-    _flips_numpy,
-    _stretched,
+    operands=("x", "y"),
+    numpy=_flips_numpy,
+    result=_stretched,
     kind="lowered",
     label="flips",
 )
@@ -119,7 +119,7 @@ def choice_parts(c: Any, x: Any, y: Any) -> Any:
     which x differs, where c is true.
     """
     if getattr(type_of(c), "dtype", None) != "bool":
-        return None  # the bits of x times another number are no choice
+        return None  # masking the bits works with bools alone
     for value, other in ((x, y), (y, x)):
         zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
         if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in BITS:
@@ -157,20 +157,20 @@ def _part_type(types: Sequence[Type], *, rows: int) -> Type:
 empty = OpDef(
     "empty",
     "An array whose elements are not set yet: tiles will fill all of it.",
-    (),
-    lambda types, *, shape, dtype: (
+    operands=(),
+    numpy=lambda types, *, shape, dtype: (
         f"np.empty({shape[0] if len(shape) == 1 else shape}, np.{dtype})"
     ),
-    lambda types, *, shape, dtype: ArrayType(dtype, shape),
+    result=lambda types, *, shape, dtype: ArrayType(dtype, shape),
     kind="lowered",
 )
 
 part = OpDef(
     "part",
-    "So many rows of x from row start on: a view.",
-    ("x", "start"),
-    "{x}[{start}:{start} + {rows}]",
-    _part_type,
+    "A number of rows of x from row start on: a view.",
+    operands=("x", "start"),
+    numpy="{x}[{start}:{start} + {rows}]",
+    result=_part_type,
     kind="lowered",
     label="{x}_part",
     views=("x",),
@@ -192,11 +192,11 @@ def _lane_type(types: Sequence[Type], *, axis: int, start: int, stop: int) -> Ty
 
 lane = OpDef(
     "lane",
-    "What lies from start up to stop along an axis of x that is not the first: a view. Lanes of "
-    "one array are written to without harm to those beside them.",
-    ("x",),
-    _lane_numpy,
-    _lane_type,
+    "The slice of x from start up to stop along an axis that is not the first: a view. Disjoint "
+    "slices of one array may be written independently.",
+    operands=("x",),
+    numpy=_lane_numpy,
+    result=_lane_type,
     kind="lowered",
     label="{x}_lane",
     views=("x",),
@@ -205,9 +205,9 @@ lane = OpDef(
 filled = OpDef(
     "filled",
     "x itself, once part was written to a tile of it.",
-    ("part", "x"),
-    "{x}",
-    lambda types: types[1],
+    operands=("part", "x"),
+    numpy="{x}",
+    result=lambda types: types[1],
     kind="lowered",
     label="{x}",
     views=("x",),
@@ -232,10 +232,10 @@ def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) ->
 dot = OpDef(
     "dot",
     "sum(a * b) over axes, of real arrays of one known shape (along the last axis alone, b may be "
-    "stretched to that of a): without the product in memory.",
-    ("a", "b"),
-    _dot_numpy,
-    lambda types, *, axes, keepdims: ArrayType(
+    "broadcast to that of a): without the product in memory.",
+    operands=("a", "b"),
+    numpy=_dot_numpy,
+    result=lambda types, *, axes, keepdims: ArrayType(
         types[0].dtype, reduced_shape(types[0].shape, axes, keepdims)
     ),
     kind="lowered",

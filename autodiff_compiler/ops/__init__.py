@@ -38,5 +38,5 @@ __all__ = [
     "vmap",
 ]
 
-if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+if not TYPE_CHECKING:  # type checkers report names that are not defined here
     __getattr__ = module_getattr("ops", globals())

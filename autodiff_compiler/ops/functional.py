@@ -61,5 +61,5 @@ from autodiff_compiler.ops.transforms.higher_order import depend as depend
 from autodiff_compiler.ops.transforms.higher_order import partial as partial
 from autodiff_compiler.ops.transforms.vmap import vmap as vmap
 
-if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+if not TYPE_CHECKING:  # type checkers report names that are not defined here
     __getattr__ = module_getattr("ops", globals())

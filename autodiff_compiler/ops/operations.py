@@ -52,5 +52,5 @@ from autodiff_compiler.ops.transforms.higher_order import WhileLoop as WhileLoop
 from autodiff_compiler.ops.transforms.hooks import HookBackward as HookBackward
 from autodiff_compiler.ops.transforms.hooks import InsertGradientOf as InsertGradientOf
 
-if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+if not TYPE_CHECKING:  # type checkers report names that are not defined here
     __getattr__ = module_getattr("ops", globals())

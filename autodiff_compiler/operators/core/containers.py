@@ -116,7 +116,7 @@ list_item = OpDef(
 
 list_length = zero_gradient(
     "list_length",
-    "How many items a list has.",
+    "The number of items of a list.",
     numpy="len({x})",
     result=lambda types: INT,
     batch="items",
@@ -143,7 +143,7 @@ list_add = OpDef(
 )
 
 
-#: The zeros of what is no array; shapes and None, which have none, stand for themselves.
+#: The zeros of numbers and strings. Shapes and None have no zero, and stay.
 NUMBER_ZEROS: dict[Type, str] = {BOOL: "False", INT: "0", FLOAT: "0.0", COMPLEX: "0j", STR: "''"}
 
 

@@ -75,12 +75,17 @@ def _undefined(types: Any) -> Type:
 
 
 undefined = OpDef(
-    "undefined", "A variable that is not set yet.", (), "None", _undefined, kind="zero"
+    "undefined",
+    "A variable that is not set yet.",
+    operands=(),
+    numpy="None",
+    result=_undefined,
+    kind="zero",
 )
 
 is_unset = OpDef(
     "is_unset",
-    "Whether a variable is not set on the way that was taken.",
+    "True if a variable is unset on the path that was taken.",
     operands=("x",),
     numpy="{x} is None",
     result=lambda types: BOOL,

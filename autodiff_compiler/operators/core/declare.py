@@ -268,7 +268,7 @@ def method_text(types: Sequence[Type], name: str, arguments: str, x: str = "{x}"
     """
     if shape_of_type(types[0]):
         return f"{x}.{name}({arguments.removeprefix(', ')})"
-    return f"np.{name}({x}{arguments})"  # what is 0-d may be a number of Python's
+    return f"np.{name}({x}{arguments})"  # a 0-d operand may be a Python number
 
 
 def number_text(value: Any) -> str:

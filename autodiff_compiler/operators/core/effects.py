@@ -54,7 +54,7 @@ fail = OpDef(
 
 demand = OpDef(
     "demand",
-    "Computes the operand, which may raise, though nobody reads it.",
+    "Computes the operand, which may raise an exception; the result is not used.",
     operands=("x",),
     numpy="{x}",
     result=_nothing,
@@ -73,7 +73,7 @@ def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
 
 text = OpDef(
     "text",
-    "A text with the operands in its gaps: by format, or where the sign is % by that.",
+    "A string with the operands in its placeholders: by ``format``, or by % if that is the sign.",
     operands=("*rest",),
     numpy=_text,
     result=lambda types, *, pattern, sign: STR,
@@ -92,7 +92,7 @@ def _called_type(types: Sequence[Type], *, gives: Sequence[Type]) -> Any:
 
 python_hook = OpDef(
     "python_hook",
-    "What a Python function that is an input gives for the other operands.",
+    "The result of a Python function, an input, for the other operands.",
     operands=("*rest",),
     numpy=_called_numpy,
     result=_called_type,

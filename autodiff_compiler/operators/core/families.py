@@ -110,7 +110,7 @@ def elementwise(
         found = casts_for(types, common)
         if dtype is not floating:
             return found
-        # A template may compute with one operand alone: the logarithm of a byte is a half.
+        # A template may compute with one operand alone: NumPy's logarithm of a byte is float16.
         return [common if _is_whole(each) else cast for each, cast in zip(types, found)]
 
     def result(types: Sequence[Type], **attrs: Any) -> Type:

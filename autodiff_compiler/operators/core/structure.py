@@ -168,7 +168,7 @@ def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
 
 broadcast_to = linear(
     "broadcast_to",
-    "x stretched to a larger shape, as NumPy broadcasts (a read-only view).",
+    "x broadcast to a larger shape (a read-only view).",
     operands=("x", "*rest"),
     numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {shape_text(types, shape)})",
     result=_broadcast_type,
@@ -233,7 +233,7 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
     if keepdims or not axes or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
         return ct
     if PROMOTION.numpy and x.ndim is None and set(axes) <= {0, -1}:
-        # NumPy reduces arrays without axes, too: there is nothing to restore then.
+        # NumPy reduces arrays without axes too; then there is no axis to restore.
         return expand_dims_where(ct, shape_of(x), axes=tuple(axes), rank=None)
     return expand_dims(ct, axes=tuple(axes))
 
@@ -416,8 +416,8 @@ full_like = zero_gradient(
 
 unbroadcast_to = linear(
     "unbroadcast_to",
-    "Sums x over the axes along which a value of the given run-time shape was stretched; ``known`` "
-    "is what is known of that shape.",
+    "Sums x over the axes along which a value of the given run-time shape was broadcast; ``known`` "
+    "is the part of that shape that is known while compiling.",
     operands=("x", "shape"),
     numpy="unbroadcast({x}, {shape})",
     result=lambda types, *, known=None: ArrayType(types[0].dtype, known),

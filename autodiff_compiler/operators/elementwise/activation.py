@@ -117,7 +117,7 @@ def _logistic_loss_numpy(types: Sequence[Type]) -> str:
 def _logistic_loss_parts(x: Any, y: Any) -> Any:
     if not isinstance(x, Value) or x.dtype_name not in FLOATS:
         return None
-    wrong = clip(x, 0.0, math.inf) * (1.0 - y) - clip(x, -math.inf, 0.0) * y  # quicker than maximum
+    wrong = clip(x, 0.0, math.inf) * (1.0 - y) - clip(x, -math.inf, 0.0) * y  # faster than maximum
     return wrong + log1p(exp(-abs(x)))
 
 

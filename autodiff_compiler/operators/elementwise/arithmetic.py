@@ -320,7 +320,7 @@ def follows_mathematics(x: Any) -> bool:
     return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
 
 
-#: From these sizes of x times width on, the slope of a sigmoid curve is 0 in a dtype.
+#: The limits of |x| times width beyond which the slope of a sigmoid curve is 0 in a dtype.
 FLAT = {"float16": 22.0, "float32": 120.0, "float64": 800.0}
 
 

@@ -70,7 +70,7 @@ imag = linear(
     adjoint={"x": lambda ct, x: cast_like(ct, x) * 1j if is_complex(x.type) else None},
 )
 
-#: Those whose rules are no complex functions, or have only real factors: taken as they stand.
+#: Operators whose rules take complex operands unconjugated: their factors are real.
 AS_THEY_STAND = frozenset(
     """
     abs add broadcast_to cast concat conj cumsum diagonal expand_dims expand_dims_where flip imag
@@ -78,7 +78,7 @@ AS_THEY_STAND = frozenset(
     squeeze stack sub sum swap_last_axes take_along tile transpose tril triu unbroadcast_to where
     """.split()
 )
-#: Complex functions, and operators without a slope. All that are not here refuse complex numbers.
+#: Complex functions, and operators without a slope. All other operators refuse complex numbers.
 FOR_COMPLEX.update(
     AS_THEY_STAND,
     """

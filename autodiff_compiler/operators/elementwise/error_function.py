@@ -44,8 +44,8 @@ TAIL = (
     -0.140240598585547,
     1.2375126308378275,
 )
-#: For 32 bits P in erfc(x) = t P(t) exp(-x²), t = 1 / (1 + x / 2), for 0 <= x <= 10, beyond which
-#: it is 0: falling powers. The relative error is 6e-8, nothing cancels, and P(1) is 1 in 32 bits.
+#: For 32 bits P in erfc(x) = t P(t) exp(-x²), t = 1 / (1 + x / 2), for 0 <= x <= 10, falling
+#: powers. Beyond it is 0. The relative error is 6e-8, nothing cancels, and P(1) is 1 in 32 bits.
 SHORT_TAIL = (
     -0.05910190772,
     0.2847354591,
@@ -71,7 +71,7 @@ MIDDLE = (
     -0.37612638903183476,
     1.1283791670955126,
 )
-#: The same for 32 bits and |x| < 1, to 1e-9: 1 - erfc(x) then loses nothing beyond.
+#: The same for 32 bits and |x| < 1, to 1e-9: 1 - erfc(x) loses no digits for larger x.
 SHORT_MIDDLE = (
     7.853805784e-05,
     -0.0008010176791,

@@ -20,7 +20,7 @@ from autodiff_compiler.operators.elementwise.special import in_dtype
 
 #: Bernoulli's numbers B2, B4 … B16.
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-#: x, x + 1 … x + 7 in a new last axis, and last of all z = x + 8, where the series is exact.
+#: x, x + 1 … x + 7 in a new last axis, and then z = x + 8, where the series is exact.
 _STEPS = "{out} = np.expand_dims({x}, -1) + np.arange(9.0)\n"
 _BELOW, _Z = "{out}[..., :8]", "{out}[..., 8]"
 
@@ -82,7 +82,9 @@ def _lgamma_numpy(types: Sequence[Type]) -> str:
         f"({_Z} - 0.5) * np.log({_Z}) - {_Z} + {0.5 * math.log(2 * math.pi)}"
         f" + {_series(*stirling)} / {_Z} - np.sum(np.log({_BELOW}), axis=-1)"
     )
-    other = "np.log(np.abs(turned * np.sinc(turned)))"  # sin(pi t) / pi, of the least numbers, too
+    other = (
+        "np.log(np.abs(turned * np.sinc(turned)))"  # sin(pi t) / pi, right for denormal numbers too
+    )
     return _reflected(types, far, "-", other) + (
         "\nu = np.where(({x} > 0.5) & ({x} < 2.5), {x}, 1.0).astype(np.float64)\n"
         "u = u - np.where(u < 1.5, 1.0, 2.0)\n"
@@ -102,7 +104,9 @@ def _cotangent_slope(n: int) -> list[float]:
 
 def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
     sign = "-" if n % 2 else ""
-    cotangent = "np.clip(1.0 / np.tan(np.pi * turned), -1e308, 1e308)"  # 0 times it is 0
+    cotangent = (
+        "np.clip(1.0 / np.tan(np.pi * turned), -1e308, 1e308)"  # finite, so that 0 times it is 0
+    )
     other = f"{math.pi ** (n + 1)} * np.polyval({_cotangent_slope(n)}, {cotangent})"
     if n == 0:
         terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]

@@ -31,7 +31,7 @@ def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
         return ct
     if y == 2:
         return ct * (2.0 * x)
-    if y < 0:  # x ** y overflows before its slope does, and costs nothing
+    if y < 0:  # the slope overflows first, and out is known
         return ct * (float(y) * out / x)
     if y < 1:  # x ** (y - 1) would overflow where y times it does not
         return ct * (float(y) / x ** (1.0 - y))
@@ -47,7 +47,7 @@ def _any_slope(x: Any, y: Any) -> Any:
     """
     level, less = _near_zero(x) & equal(y, 0.0), y - 1.0
     if x.dtype_name is not None and y.dtype_name is None:
-        less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x
+        less = cast(less, dtype=real_dtype(x.dtype_name))  # a Python number adapts to x
     less = where(level, 1.0, less)
     if x.type != FLOAT and x.dtype_name not in FLOATS:
         return y * x**less

@@ -266,7 +266,7 @@ _ANGLES = "np.pi * (np.arange(128) + 0.5) / 128"
 
 def _bessel_numpy(types: Sequence[Type], *, n: int) -> str:
     harmonic = f" * np.cos({n} * {{out}})" if n else ""
-    power = "sinh" if n % 2 else "exp"  # of an odd one, sinh: exact also near 0
+    power = "sinh" if n % 2 else "exp"  # for odd n sinh, which is exact near 0
     text = f"np.mean(np.{power}(np.expand_dims({{x}}, -1) * np.cos({{out}})){harmonic}, axis=-1)"
     return f"{{out}} = {_ANGLES}\n{{out}} = {in_dtype(types, text)}"
 

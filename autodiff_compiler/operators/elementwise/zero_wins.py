@@ -25,7 +25,7 @@ def _zero_wins_text(mark: str) -> Callable[..., str]:
         x, y = types
         one = "1.0"
         if isinstance(x, ArrayType) and x.dtype and not isinstance(y, ArrayType):
-            one = f"np.{x.dtype}(1.0)"  # a choice between two numbers is a double
+            one = f"np.{x.dtype}(1.0)"  # np.where of two Python numbers is float64
         if dtype := single(types):
             return f"{{x}} {mark} np.{dtype}(1.0 if {{x}} == 0 else {{y}})"
         return f"{{x}} {mark} np.where({{x}} == 0, {one}, {{y}})"
@@ -74,10 +74,10 @@ def _have_one_dtype(x: Any, y: Any) -> bool:
     return len(dtypes) == 1 and None not in dtypes
 
 
-#: What a product or quotient becomes where a zero of its first operand wins.
+#: The replacements of products and quotients in which a zero of the first operand wins.
 ZERO_WINS = {"mul": zero_mul, "div": zero_div}
 
-#: The operands that an operator takes here and not there: their cotangents are 0 elsewhere.
+#: The operands of which an operator selects elements: their cotangents are 0 elsewhere.
 CHOICES: dict[str, tuple[str, ...]] = {
     "where": ("x", "y"),
     "maximum": XY,
@@ -103,7 +103,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "zero_div": ("y",),
 }
 
-#: Those whose results have tangents of 0 where they take a number, or what does not vary.
+#: Operators whose results have tangents of 0 where they select a constant.
 STILLING = frozenset(
     """
     where maximum minimum clip relu hardsigmoid set_item tril triu maximum_at minimum_at zero_mul
@@ -111,8 +111,8 @@ STILLING = frozenset(
     """.split()
 )
 
-#: Operators whose value or slope is infinite, or no number, at some finite operands. Products of
-#: large numbers, which overflow as well, are not among them.
+#: Operators whose value or slope is infinite or NaN at some finite operands. Products of large
+#: numbers, which overflow as well, are not among them.
 SINGULAR = frozenset(
     """
     div mod fmod pow exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal asin acos sinh cosh acosh
@@ -120,5 +120,5 @@ SINGULAR = frozenset(
     """.split()
 )
 
-#: Questions that are asked of what may be infinite, or no number.
+#: Tests for values that are infinite or NaN.
 TESTS = ("isnan", "isinf", "isfinite")

@@ -41,7 +41,7 @@ class PerOperand(dict[str, Callable[..., Any]]):
 
 size_of = zero_gradient(
     "size_of",
-    "How many elements x has along axes (None: in all), as a run-time int.",
+    "The number of elements of x along axes (None: in all), a run-time int.",
     numpy=lambda types, *, axes: (
         "{x}.size" if axes is None else " * ".join(f"{{x}}.shape[{axis}]" for axis in axes)
     ),
@@ -230,7 +230,7 @@ def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
     if not isinstance(made, ArrayType) or not made.is_static or not made.shape:
         constant = f", constant_values={number_text(value)}" if value else ""
         return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
-    # np.pad, written in Python for every way of padding, takes longer than many a small network.
+    # np.pad is written in Python for all modes, and takes longer than many a small network.
     shape = made.shape[0] if len(made.shape) == 1 else made.shape
     whole = f"np.full({shape}, {number_text(value)}" if value else f"np.zeros({shape}"
     place = subscript(inner(widths), 1)

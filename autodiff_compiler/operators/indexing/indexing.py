@@ -86,7 +86,7 @@ def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
     return number or is_gather(types[1:], index)
 
 
-#: The dtypes of positions that ``take`` has.
+#: The dtypes of positions that ``take`` accepts.
 _TAKE_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 index: OpDef = linear(
@@ -144,7 +144,7 @@ scatter = linear(
     label="{v}_scattered",
 )
 
-# Inside the rules above and below, the attribute ``index`` hides the record of that name.
+# Inside the rules above and below, the attribute ``index`` hides the operator of that name.
 _index: OpDef = index
 
 
@@ -212,7 +212,7 @@ add_at = OpDef(
 
 sub_at = OpDef(
     "sub_at",
-    "acc with v taken away at [index], which holds no arrays.",
+    "acc with v subtracted at [index], which holds no arrays.",
     operands=("acc", "v", "*rest"),
     numpy=lambda types, *, index, in_place=False: (
         ("" if in_place else f"{{out}} = {copy_text('acc', types)}\n")

@@ -151,7 +151,7 @@ def added_along(i: Type, shape: Shape, axis: int) -> str | None:
     if axis:
         few, ratio = _rows_at_once(sizes), costs().divisor_search_ratio
         rows = next(k for k in range(min(few, sizes[0]), 0, -1) if sizes[0] % k == 0)
-        rows = rows if ratio * rows > few else sizes[0]  # of a prime number all at once
+        rows = rows if ratio * rows > few else sizes[0]  # a prime number of rows is one block
         part = f"[i : i + {rows}]" if rows < sizes[0] else ""
     terms = [
         _broadcast_offsets(size, target, place) for place, size in enumerate((rows, *sizes[1:]))

@@ -89,7 +89,7 @@ def _einsum_back(position: int) -> Callable[..., Any]:
         x = rest[position]
         part = expand_dims(part, axes=missing) if missing else part
         if any(_unsized(letter, term, shape) for letter in kept for term, shape in shapes):
-            # A size that is not known may be 1 and broadcast, here or in another operand.
+            # An unknown size may be 1 and broadcast, here or in another operand.
             return unbroadcast(part + zeros_like(x), x)
         return cast_like(broadcast_like(part, x) if missing else part, x)
 

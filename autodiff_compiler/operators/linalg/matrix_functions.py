@@ -237,9 +237,9 @@ solve: OpDef = OpDef(
     "solve",
     "The matrix x with a @ x = b, for a square a; NumPy's LinAlgError where a is singular. Batch "
     "axes broadcast. d_b = solve(a.T, ct), d_a = -d_b @ out.T (Giles, 2.3.1).",
-    ("a", "b"),
-    "np.linalg.solve({a}, {b})",
-    _solve_type,
+    operands=("a", "b"),
+    numpy="np.linalg.solve({a}, {b})",
+    result=_solve_type,
     promote=_casts,
     adjoint={
         "a": _solve_left,

@@ -30,7 +30,7 @@ from autodiff_compiler.operators.core.structure import (
     unbroadcast,
 )
 
-#: The dtypes whose products are BLAS's, and ``np.dot`` takes for products of matrices.
+#: The dtypes whose products BLAS computes, for which ``np.dot`` is the product of matrices.
 BLAS = {"float32", "float64", "complex64", "complex128"}
 
 

@@ -169,7 +169,7 @@ list_unslice: OpDef = OpDef(
 
 list_join: OpDef = OpDef(
     "list_join",
-    "One list after the other.",
+    "The concatenation of two lists.",
     operands=("a", "b"),
     numpy="{a} + {b}",
     result=lambda types: ListType(join(item_of(types[0]), item_of(types[1])) or UNDEFINED),
@@ -371,7 +371,7 @@ list_copy = OpDef(
 
 list_own = OpDef(
     "list_own",
-    "A new list of copies of the items: nobody else holds any of its memory.",
+    "A new list of copies of the items, which shares no memory.",
     operands=("x",),
     numpy=lambda types: _copied(types[0], "{x}"),
     result=same_type,

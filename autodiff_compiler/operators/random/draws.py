@@ -18,7 +18,7 @@ from autodiff_compiler.ir.types import ArrayType, Shape, Type
 from autodiff_compiler.operators.core.declare import zero_gradient
 from autodiff_compiler.operators.core.structure import shape_text
 
-#: Standard families that NumPy draws in float32 too, and those that it draws in float64 only.
+#: Distributions that NumPy draws in float32 too, and those that it draws in float64 only.
 IN_ANY_WIDTH = {"uniform": "random", "normal": "standard_normal"}
 IN_DOUBLE = ("laplace", "gumbel")
 

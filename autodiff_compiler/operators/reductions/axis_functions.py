@@ -56,7 +56,7 @@ def _place(i: Type, shape: Shape, axis: int) -> str | None:
     return ", ".join("{i}" if place == axis else part for place, part in enumerate(parts))
 
 
-#: How numbers along the last axis but so many are put upright.
+#: The subscripts that move a row of numbers before 0, 1, 2 … further axes.
 _UPRIGHT = ("", "", "[:, None]", "[:, None, None]", "[:, None, None, None]")
 
 
@@ -84,7 +84,7 @@ def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
 
 def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
     zeros, sizes = zeros_text(types, shape, 2), shape_of_type(types[1])
-    if sizes is not None and len(sizes) > 1 and sizes[axis] == 1:  # no position is named twice
+    if sizes is not None and len(sizes) > 1 and sizes[axis] == 1:  # no position occurs twice
         place = _place(types[1], shape, axis)
         if place is None:
             return f"{zeros}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
@@ -191,7 +191,7 @@ def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
 
 def _softmax_parts(x: Any, axis: int) -> Any:
     if x.dtype_name not in ("float32", "float64"):
-        return None  # halves are computed with in single precision
+        return None  # float16 is computed in float32
     powers = exp(x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False))
     return powers / sum_(powers, axes=(axis,), keepdims=True)
 

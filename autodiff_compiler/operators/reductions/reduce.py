@@ -227,7 +227,7 @@ prod = OpDef(
 
 all = zero_gradient(
     "all",
-    "Whether every element over axes is nonzero.",
+    "True if every element over axes is nonzero.",
     numpy=_call("all"),
     result=_result(lambda dtype: "bool"),
     label="all_{x}",
@@ -236,7 +236,7 @@ all = zero_gradient(
 
 any = zero_gradient(
     "any",
-    "Whether some element over axes is nonzero.",
+    "True if some element over axes is nonzero.",
     numpy=_call("any"),
     result=_result(lambda dtype: "bool"),
     label="any_{x}",
@@ -259,7 +259,7 @@ def _centred(x: Any, axes: Any) -> Any:
 
 def _var_parts(x: Any, axes: Any, keepdims: bool, ddof: int) -> Any:
     if x.dtype_name not in ("float32", "float64"):
-        return None  # halves are computed with in single precision
+        return None  # float16 is computed in float32
     squares = square(_centred(x, axes))
     if ddof == 0:
         return mean(squares, axes=axes, keepdims=keepdims)
@@ -335,13 +335,13 @@ def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str
     if axes is not None and not keepdims:
         total = f"({total}).squeeze({axis_text(axes)[2:]})"
     total = as_before(types, total)
-    shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is no number
+    shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is NaN
     return f"{{out}} = {method_text(types, 'max', kept)}\n{shift}\n{{out}} = {total}"
 
 
 def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:
     if x.dtype_name not in ("float32", "float64"):
-        return None  # halves are computed with in single precision
+        return None  # float16 is computed in float32
     kept = keepdims or axes is not None
     largest = stop_gradient(max(x, axes=axes, keepdims=kept, first=False))
     largest = where(isfinite(largest), largest, 0.0)
@@ -397,7 +397,7 @@ def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
 
 def _norm_parts(x: Any, axes: Any, keepdims: bool) -> Any:
     if x.dtype_name not in ("float32", "float64"):
-        return None  # halves are computed with in single precision
+        return None  # float16 is computed in float32
     return sqrt(sum_(square(x), axes=axes, keepdims=keepdims))
 
 

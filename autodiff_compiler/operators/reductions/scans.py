@@ -94,7 +94,7 @@ def _each_sign(ct: Any, sums: Callable[[Any], Any]) -> Any:
 
 
 def _logcumsumexp_back(ct: Any, x: Any, out: Any, axis: int) -> Any:
-    scale = where(equal(out, -math.inf), 0.0, out)  # where nothing has come yet
+    scale = where(equal(out, -math.inf), 0.0, out)  # before the first finite element
 
     def sums(logs: Any) -> Any:
         behind = flip(logcumsumexp(flip(logs - scale, axes=(axis,)), axis=axis), axes=(axis,))

@@ -64,7 +64,7 @@ def _searchsorted_type(types: Sequence[Type], *, side: str) -> Type:
 
 searchsorted = zero_gradient(
     "searchsorted",
-    "Where each value would stand in a sorted row: before its equals (side 'left') or after them "
+    "The position of each value in a sorted row: before its equals (side 'left') or after them "
     "('right').",
     operands=("row", "values"),
     numpy=lambda types, *, side: (
@@ -90,7 +90,7 @@ nonzero = zero_gradient(
 
 first_places = zero_gradient(
     "first_places",
-    "Where each distinct element of x stands first, in the order of the elements.",
+    "The first position of each distinct element of x, in the order of the elements.",
     numpy="np.unique({x}, return_index=True)[1]",
     result=lambda types: ArrayType("int64", (None,)),
     label="{x}_places",

@@ -18,7 +18,7 @@ from autodiff_compiler.operators.core.families import no_casts
 from autodiff_compiler.operators.core.structure import expand_dims, unbroadcast
 from autodiff_compiler.operators.elementwise.arithmetic import maximum
 
-#: The least norm whose squares are far from where they vanish; they overflow beyond one over it.
+#: The smallest norm whose squares do not underflow; beyond its inverse they overflow.
 _LEAST = {"float16": 1e-2, "float32": 1e-17, "float64": 1e-147}
 
 

@@ -113,7 +113,7 @@ def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: 
     if isinstance(counts, int):
         sizes = shape_of_type(x.type) or ()
         rank = len(sizes)
-        # Slices, added up, are quicker than so short a sum; nothing has none.
+        # A sum of few slices is faster than a reduction; an empty array has none.
         if 1 < counts <= costs().written_window_elements and rank and sizes[axis] != 0:
             return window_sum(ct, axis=axis - rank, size=counts, stride=counts, dilation=1)
         return _folded(ct, x, [(1, counts if other == axis else 1) for other in range(rank)])
@@ -134,7 +134,7 @@ def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> An
     sizes: list[Any] = [*shape]
     sizes[axis] *= counts
     made = empty(shape=tuple(sizes), dtype=x.type.dtype)
-    if counts == 2 and axis == len(shape) - 1:  # pairs one by one would take three times as long
+    if counts == 2 and axis == len(shape) - 1:  # copying pair by pair takes three times as long
         for number in range(2):
             place = index(made, index=("...", ("slice", number or None, None, 2)))
             made = filled(into(x, place, text="np.copyto({1}, {0})"), made)
@@ -168,7 +168,7 @@ def _roll_numpy(types: Sequence[Type], *, shifts: Sequence[int], axes: Sequence[
         size = shape[axis] if shape else None
         if not isinstance(size, int) or size < 2 or not shifts[0] % size:
             return f"np.roll({{x}}, {shifts[0]}, axis={axes[0]})"
-        # Several times as fast as np.roll, where arrays are small.
+        # Several times as fast as np.roll for small arrays.
         on = shifts[0] % size
         first = -on if 2 * on <= size else size - on
         head, tail = (

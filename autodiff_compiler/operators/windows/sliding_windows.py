@@ -123,7 +123,7 @@ def _overlap_add_numpy(
         return f"{zeros}\nplaces = {view}\nplaces{_thinned(stride, dilation)} = {{v}}"
     v, half = types[0], False
     if isinstance(v, ArrayType) and v.dtype == "float16":
-        # They are added one by one: a half would lose what is small beside the sum.
+        # Terms are added one by one: float16 would lose small terms beside the sum.
         zeros, half = zeros_text((replace(v, dtype="float32"), *types[1:]), shape, 1), True
     rank, letters = len(size), "ijk"[: len(size)]
     have = getattr(types[0], "shape", None) or (None,) * 2 * rank

@@ -31,7 +31,9 @@ def also(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> R:
             renamed = {own: kwargs.pop(name) for name, own in names.items() if name in kwargs}
-            return function(*args, **kwargs, **renamed)  # both names are one too many
+            return function(
+                *args, **kwargs, **renamed
+            )  # Python reports an argument that is given under both names
 
         return called
 

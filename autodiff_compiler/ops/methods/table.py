@@ -297,7 +297,7 @@ def _dtype(self: Any) -> Any:
     return None if name is None else of_name(name)
 
 
-#: What ``x.name`` means for a value that is being compiled; ``x.shape`` is the front end's own.
+#: The meaning of ``x.name`` for an IR value; the front end defines ``x.shape`` itself.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "H": lambda x: _transposed(complex_parts.conj(x)),
     "T": _transposed,

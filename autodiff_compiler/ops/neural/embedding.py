@@ -70,7 +70,7 @@ class EmbeddingLookup(Primitive):
 
 # ---- updates of Parameters at some rows, or at places
 
-#: By what rows are changed: the functions on plain tensors that do so.
+#: The functions on plain tensors that change rows, by the kind of the change.
 CHANGES: dict[str, Callable[..., Any]] = {
     "update": gather_scatter.tensor_scatter_update,
     "add": gather_scatter.tensor_scatter_add,

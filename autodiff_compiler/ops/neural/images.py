@@ -24,7 +24,7 @@ from autodiff_compiler.ops.core.shape_queries import dtype_of, known_rank, shape
 from autodiff_compiler.ops.functions import arrays, creation
 from autodiff_compiler.ops.neural import pooling
 
-#: Which ranks a mode is for. Only the second row knows what ``align_corners`` is.
+#: The ranks of each mode. Only the modes of the second table take ``align_corners``.
 _SAMPLED = {"nearest": (3, 4, 5), "nearest-exact": (3, 4), "area": (3, 4, 5)}
 _WEIGHTED = {"linear": (3,), "bilinear": (4,), "trilinear": (5,), "bicubic": (4,)}
 
@@ -103,7 +103,7 @@ def _resized(
             offset = 0.0 if mode == "nearest" else 0.5
             x = _nearest(x, axis, dim, count, step, offset)
         elif dim != count or steps is not None:
-            # As MindSpore: one element of a sequence is the first, not the middle one.
+            # As MindSpore: the one element of a sequence is its first, not its middle one.
             first = mode == "linear" and count == 1
             places = _places(count, dim, step, align_corners or first)
             if mode != "bicubic":

@@ -52,7 +52,7 @@ R = TypeVar("R")
 Structure = TypeVar("Structure")
 Array = TypeVar("Array", bound=Tensor | np.ndarray)
 
-#: What besides tensors has a derivative, in plain functions.
+#: Types besides tensors that have a derivative in plain functions.
 _NUMBERS = (float, complex, np.ndarray, np.inexact)
 
 
@@ -488,7 +488,7 @@ def _snapshot(primals: Sequence) -> tuple:
 def _check_tensors(things: Sequence, inputs: int | None = None) -> None:
     """Refuses what is no tensor; of plain arrays and floats, what is neither. The first ``inputs``
     (None: all) are what is differentiated in."""
-    if {*map(type, things)} == {Tensor}:  # nearly always, and each call asks
+    if {*map(type, things)} == {Tensor}:  # the usual case, tested in every call
         return
     numbers = () if any(isinstance(x, Tensor) for x in things) else _NUMBERS
     if not all(isinstance(x, (Tensor, Value, *numbers)) for x in things):

@@ -39,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 First = TypeVar("First")
 
-#: Which slots: one, several in this order, every tensor, or none.
+#: The slots of a gradient: one, several in this order, every tensor, or none.
 Position = int | tuple[int, ...] | str | None
 ALL = "all"
 
@@ -55,13 +55,13 @@ class GradientFunction(Transformed[P, R]):
     numpy       whether arrays and floats count as tensors where no argument is a tensor.
     """
 
-    # Every call looks at these two first: in slots they are found at once.
+    # Every call reads these two first: slots make that fast.
     __slots__ = ("fn", "fast_call")
 
     suffix, phrase = "grad", "gradient of"
-    #: As of other transformed functions, but called with ``fn``.
+    #: As in other transformed functions, but called with ``fn``.
     fast_call: Callable[[Any, tuple], Any] | None
-    #: Told lazily, and always the same.
+    #: Computed lazily, and constant.
     _key: tuple | None = None
     _template: Request | None = None
 
@@ -82,7 +82,7 @@ class GradientFunction(Transformed[P, R]):
     ):
         self.numpy, self.unconnected = numpy, unconnected
         self.fn, self.fast_call = unwrapped(fn), None
-        # A snapshot: what the caller does to the list later is another request.
+        # A snapshot: a list that changes later makes another request.
         self.weights = snapshot(weights) if by_list else None
         self.position = position
         self.optional = optional
@@ -92,7 +92,7 @@ class GradientFunction(Transformed[P, R]):
         self.has_aux = has_aux
         self.return_ids = return_ids
         self.double = PRECISION.double
-        #: The settings at the time when the gradient was asked for.
+        #: The settings when the gradient was requested.
         self.settings = new_request(self.double)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -16,7 +16,7 @@ class GradientHook(Primitive):
     Its result, unless it is None, replaces the gradient.
     """
 
-    #: Whether the function is called with a tuple of gradients.
+    #: True if the function is called with a tuple of gradients.
     in_tuple = False
 
     def __init__(self, function: Callable[..., Any]):

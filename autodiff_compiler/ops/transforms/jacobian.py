@@ -117,7 +117,7 @@ class Jacobian(Transformed[P, R]):
 
     def _is_forward(self, args: Sequence, places: Sequence, outputs: Sequence) -> bool:
         if not all(isinstance(output, Value) for output in outputs):
-            return False  # a number that is known has no tangent
+            return False  # a known number has no tangent
         if self.mode != "shape":
             return self.mode == "forward"
         inputs, results = _total_count([args[place] for place in places]), _total_count(outputs)

@@ -51,7 +51,7 @@ class Flat(Transformed):
         self.fn, self.skeletons = unwrapped(fn), tuple(skeletons)
         self.keywords = tuple(keywords)
         self.double = bool(getattr(fn, "double", False)) if isinstance(fn, Transformed) else False
-        #: What is no leaf, in order.
+        #: The values that are no leaves, in order.
         self.known = tuple(_known(self.skeletons))
 
     @property
@@ -155,7 +155,9 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
     found: list[Any] = []
     other = skeleton_of(given, [])
     same = isinstance(other, Node) and (other.kind, other.keys) == (skeleton.kind, skeleton.keys)
-    if caller() is not None and isinstance(other, Node):  # there, a list from outside is a tuple
+    if caller() is not None and isinstance(
+        other, Node
+    ):  # in compiled code a list from outside is a tuple
         same |= {other.kind, skeleton.kind} == {tuple, list}
     if not same or len(other.parts) != len(skeleton.parts):
         raise CallError(
@@ -229,7 +231,7 @@ def is_active(leaf: Any) -> bool:
         return is_floating(leaf.type)
     array = leaf._data if isinstance(leaf, Tensor) else leaf
     if isinstance(array, (np.ndarray, np.generic)):
-        return array.dtype.kind in "fcV"  # bfloat16 is of the last kind
+        return array.dtype.kind in "fcV"  # "V": bfloat16
     return isinstance(array, (float, complex))
 
 
@@ -241,7 +243,7 @@ def plain(value: Any) -> Any:
     made = [plain(part) for part in parts(value)]
     if skeleton.keys is None or is_named_tuple(skeleton.kind):
         return made if skeleton.kind is list else tuple(made)
-    if skeleton.kind is not dict:  # what is no number is no part of the type
+    if skeleton.kind is not dict:  # only numbers are part of the type
         held = [bool(leaves_of(part)) for part in parts(value)]
         return {key: part for key, part, has in zip(skeleton.keys, made, held) if has}
     return dict(zip(skeleton.keys, made))

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 First = TypeVar("First", contravariant=True)
 Result = TypeVar("Result", covariant=True)
-#: What a transformed function has found out by being called: no copy of it has that.
+#: The attributes that calls set; copies of a transformed function lack them.
 FOUND = frozenset(
     ["fast_call", "fast_unit", "last_run", "of_leaves", "_key", "_template", "_weights_are_plain"]
 )
@@ -57,15 +57,15 @@ class Transformed(Generic[P, R]):
     """
 
     suffix, phrase = "", ""
-    #: Whether it takes the arguments that ``fn`` takes.
+    #: True if it takes the arguments of ``fn``.
     takes_its_arguments = True
     #: Set by the engine: serves a call ``(self, args)`` that is like the last one, or gives False.
     fast_call: Callable[[Any, tuple], Any] | None = None
     fn: Any
-    #: Whether float32 means float64 in it.
+    #: True if float32 means float64 in it.
     double = False
-    #: Set by the engine: the unit whose fast path answers, and the one that answered a call that
-    #: did not take it, with the calls that the first had had by then; each by a weak reference.
+    #: Set by the engine, by weak references: the unit whose fast path serves calls, and the unit
+    #: that served the last call beside it, with the number of fast calls before that.
     fast_unit: Any = None
     last_run: Any = None
 

@@ -23,8 +23,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Array = TypeVar("Array", bound=Tensor | np.ndarray)
 
-#: For each argument the axis along which its examples lie, None where all share it; for a
-#: container one for all its items, or a container of these.
+#: For each argument the axis of its examples, or None if all share it. A container has one axis
+#: for all its items, or is a container of axes.
 Axes = Any
 
 
