@@ -333,22 +333,22 @@ class _MemoryInterpreter:
         """Gives a slice a piece of its own, and adds it to all that lies in the array's memory."""
         array, own = op.value_operand(0), self.new()
         slice_ = AxisSlice(**op.attrs)
-        divided, lies = self.slices.take(array, self.pieces_of[array], slice_, *own)
+        divided, pieces = self.slices.take(array, self.pieces_of[array], slice_, *own)
         gone = {value for piece, value in self.retired if piece in divided}
         for value in gone.union(*(self.occupants[piece] for piece in divided)):
             if self.pieces_of[value] & divided:
                 self.lies_also_in(value, own)
 
-        def with_own(pieces: frozenset[int]) -> frozenset[int]:
-            return pieces | own if pieces & divided else pieces
+        def with_own(others: frozenset[int]) -> frozenset[int]:
+            return others | own if others & divided else others
 
         for block, lent in list(self.block_pieces.items()):
             self.lend(block, with_own(lent))
         residuals = self.residual_pieces.items()
-        self.residual_pieces = {block: with_own(pieces) for block, pieces in residuals}
+        self.residual_pieces = {block: with_own(held) for block, held in residuals}
         self.caller_pieces = with_own(self.caller_pieces)
         self.returnable = with_own(self.returnable)
-        self.define(op.result, lies, self.rows.get(array))
+        self.define(op.result, pieces, self.rows.get(array))
 
     # ---- control flow
 
@@ -483,8 +483,8 @@ class _MemoryInterpreter:
         blocks = self.blocks_of(pieces)
         pieces = pieces.union(*(self.residual_pieces.get(block, NONE) for block in blocks))
         rows = self.shared_rows([array])
-        met: set[Value] = set().union(*(self.occupants[piece] for piece in pieces))
-        for value in met:
+        occupants: set[Value] = set().union(*(self.occupants[piece] for piece in pieces))
+        for value in occupants:
             common = self.pieces_of[value] & pieces
             if common:
                 self.first_overwrite.setdefault(value, (op, common, self.loops))

@@ -110,7 +110,7 @@ class _Verifier:
     def typed(self, op: Op) -> None:
         kind = op.opdef.kind
         fits = op.name not in self.rules.without_names and kind not in self.rules.without_kinds
-        self.demand(fits, f"a {op.name} does not belong into this stage")
+        self.demand(fits, f"a {op.name} is not allowed in this stage")
         self.demand(op.span.line > 0 or op.span == NOWHERE, "no line of the source")
         if op.name == "if":
             self.branch(op)
@@ -135,7 +135,7 @@ class _Verifier:
         except Exception as error:
             raise InternalError(
                 f"{self.stage}: @{self.function.name}, line {op.span.line}, {op.name}: "
-                f"its record refuses {self.list(op.types)}: {error}"
+                f"its definition refuses {self.list(op.types)}: {error}"
             ) from error
         wanted = found if isinstance(found, tuple) else (found,)
         self.equal("results", [result.type for result in op.results], wanted)
@@ -144,7 +144,10 @@ class _Verifier:
         self.demand(len(op.regions) == 2, "there must be two regions")
         self.demand(not any(region.params for region in op.regions), "a branch has parameters")
         left, right = (region.yields for region in op.regions)
-        self.demand(len(left) == len(right) == len(op.results), "the yields do not count as many")
+        self.demand(
+            len(left) == len(right) == len(op.results),
+            "the branches yield different numbers of values",
+        )
         joined = [join(type_of(a), type_of(b)) for a, b in zip(left, right)]
         self.equal("results", [result.type for result in op.results], joined)
 
@@ -154,17 +157,17 @@ class _Verifier:
         self.demand(len(loop.bounds) == (3 if loop.is_for else 0), "a bound is missing")
         params = 1 + loop.is_for + loop.carries + len(loop.reads)
         self.demand(len(loop.body.params) == params, "the parameters do not match the ports")
-        self.demand(loop.position.type == INT, "the position is no int")
+        self.demand(loop.position.type == INT, "the position is not an int")
         yields = len(loop.body.yields) - loop.has_until
         self.demand(yields >= loop.carries, "a yield is missing")
         self.demand(len(loop.op.results) == yields + 1, "the results do not match the yields")
-        self.demand(loop.count.type == INT, "the count is no int")
+        self.demand(loop.count.type == INT, "the count is not an int")
         carried = [param.type for param in loop.carry_params]
         self.equal("carried results", [result.type for result in loop.carried], carried)
         self.holds("carry", carried, loop.inits)
         self.holds("carry", carried, loop.carry_yields)
         for result, item in zip(loop.stacked, loop.stack_yields):
-            self.demand(isinstance(result.type, ListType), f"{result} is stacked but no list")
+            self.demand(isinstance(result.type, ListType), f"{result} is stacked but not a list")
             assert isinstance(result.type, ListType)
             self.holds("stack", [result.type.item], [item])
         for param, source in zip(loop.read_params, loop.reads):
@@ -188,7 +191,7 @@ class _Verifier:
 
     def call(self, op: Op) -> None:
         callee = op.attrs["callee"]
-        self.demand(len(op.operands) == len(callee.params), "the operands do not count as many")
+        self.demand(len(op.operands) == len(callee.params), "the number of operands is wrong")
         self.holds("parameter", [param.type for param in callee.params], op.operands)
         returns = [type_of(value) for value in callee.returns]
         if callee.order and len(returns) == len(op.results):
@@ -200,18 +203,23 @@ class _Verifier:
     def gradient(self, op: Op) -> None:
         callee, wrt = op.attrs["callee"], op.attrs["wrt"]
         inputs = op.operands[: len(op.operands) - bool(op.attrs.get("sens"))]
-        self.demand(len(inputs) == len(callee.params), "the operands do not count as many")
+        self.demand(len(inputs) == len(callee.params), "the number of operands is wrong")
         self.demand(all(0 <= position < len(inputs) for position in wrt), "wrt names no operand")
         self.holds("parameter", [param.type for param in callee.params], inputs)
         values = len(callee.returns) if op.attrs.get("value") else 0
-        self.demand(len(op.results) == values + len(wrt), "the results do not count as many")
+        self.demand(len(op.results) == values + len(wrt), "the number of results is wrong")
 
     def ruled(self, op: Op) -> None:
         rule, wrt = op.attrs["rule"], op.attrs["wrt"]
         reads = len(op.operands) - len(op.results)
         self.demand(all(0 <= position < reads for position in wrt), "wrt names no operand")
-        self.demand(len(rule.params) == reads + 2 * len(op.results), "the rule reads otherwise")
-        self.demand(len(rule.returns) == len(wrt), "the rule gives another number of cotangents")
+        self.demand(
+            len(rule.params) == reads + 2 * len(op.results),
+            "the rule has the wrong number of parameters",
+        )
+        self.demand(
+            len(rule.returns) == len(wrt), "the rule returns the wrong number of cotangents"
+        )
         self.holds("parameter", [p.type for p in rule.params[:reads]], op.operands[:reads])
         self.holds("result", [result.type for result in op.results], op.operands[reads:])
 
@@ -219,16 +227,16 @@ class _Verifier:
         callee, wrt = op.attrs["callee"], op.attrs["wrt"]
         inputs = op.operands[: len(callee.params)]
         wanted = [param.type for param in callee.params]
-        self.demand(len(op.operands) == len(inputs) + len(wrt), "the operands do not count as many")
+        self.demand(len(op.operands) == len(inputs) + len(wrt), "the number of operands is wrong")
         self.holds("parameter", wanted, inputs)
         self.holds("tangent", [wanted[place] for place in wrt], op.operands[len(inputs) :])
         returns = len(callee.returns) + len(op.attrs["outputs"])
-        self.demand(len(op.results) == returns, "the results do not count as many")
+        self.demand(len(op.results) == returns, "the number of results is wrong")
 
     def batch(self, op: Op) -> None:
         callee, mapped, size = op.attrs["callee"], op.attrs["mapped"], op.attrs["size"]
         count = len(callee.params)
-        self.demand(len(op.operands) == len(mapped) == count, "the operands do not count as many")
+        self.demand(len(op.operands) == len(mapped) == count, "the number of operands is wrong")
         pairs = zip(callee.params, mapped)
         wanted = [batch_type(p.type, size) if maps else p.type for p, maps in pairs]
         self.holds("parameter", wanted, op.operands)

@@ -127,12 +127,12 @@ class _BranchSweep:
         Only those that the backward branch reads as a whole, and only if this branch runs.
         """
         inside = set(parts.saved)
-        whole = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
+        unsaved = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
         with self.builder.block() as ops:
-            copies: dict[Value, AnyOperand] = {value: copy(value) for value in whole}
+            copies: dict[Value, AnyOperand] = {value: copy(value) for value in unsaved}
         forward = (*parts.forward, *(replace(op, role="primal") for op in ops))
         saved = (*parts.saved, *(op.result for op in ops))
-        return Partition(forward, substitute(parts.backward, copies), saved) if whole else parts
+        return Partition(forward, substitute(parts.backward, copies), saved) if unsaved else parts
 
 
 def _export_residuals(

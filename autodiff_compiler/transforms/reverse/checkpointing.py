@@ -165,7 +165,7 @@ class Checkpointed(ReversedLoop):
         loop, builder = self.loop, self.builder
         carries = loop.carry_params
         last = list_item(lists[1], -1)
-        begun = [list_item(lists[0], -1), *(item(last, key=k) for k in range(len(carries))), *lists]
+        inits = [list_item(lists[0], -1), *(item(last, key=k) for k in range(len(carries))), *lists]
         params = [Value(INT, "at"), *map(fresh, (*carries, *lists))]
         tested = [fresh(param) for param in params]
         with builder.block() as test:
@@ -187,7 +187,7 @@ class Checkpointed(ReversedLoop):
             )
         body = Region((Value(INT, "k"), *params), tuple(ops), (stop, *state, *found))
         made = Loop(
-            builder.loop(None, begun, (), body, Region(tuple(tested), tuple(test), (goes_on,)))
+            builder.loop(None, inits, (), body, Region(tuple(tested), tuple(test), (goes_on,)))
         )
         return list(made.carried[1:-2]), list(made.carried[-2:])
 

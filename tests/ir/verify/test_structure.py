@@ -58,7 +58,7 @@ def test_a_legal_function(stage: str) -> None:
     [
         ("%t: f32[?,3] = copy %a", "%t: f32[2,3] = copy %a",
          "@g, line 3, copy: results are typed (f32[2,3]), not (f32[?,3])"),
-        ("call @g(%x, 2)", "call @g(%x)", "@f, line 10, call: the operands do not count"),
+        ("call @g(%x, 2)", "call @g(%x)", "@f, line 10, call: the number of operands"),
         ("call @g(%x, 2)", "call @g(%xs, 'a')", "parameter of type float is given a str"),
         ("%c: f32[?,3] = call", "%c: f32[2,3] = call", "line 10, call: results are typed"),
         ("%p: f32[?,3] = %x", "%p: f32[2,3] = %x", "line 11, for: carried results are typed"),
@@ -66,17 +66,17 @@ def test_a_legal_function(stage: str) -> None:
         ("carry %c stack", "carry %r stack", "a carry of type f32[?,3] is given a f32[3]"),
         ("carry %c stack %p ", "", "a yield is missing"),
         ("carry %c stack %p", "carry %c", "the results do not match the yields"),
-        ("%tape: list[f32[?,3]], %count", "%tape: f32[?,3], %count", "is stacked but no list"),
+        ("%tape: list[f32[?,3]], %count", "%tape: f32[?,3], %count", "is stacked but not a list"),
         ("%tape: list[f32[?,3]], %count", "%tape: list[f32[2,3]], %count", "a stack of type"),
         ("%r: f32[3] = %xs", "%r: f32[4] = %xs", "%r: f32[4] reads a f32[3]"),
         ("%r: f32[3] = %xs", "%r: f32[3] = %n", "a int cannot be iterated over"),
         ("until %stop", "until %k", "until is a int"),
         ("test (%z: f32[?,3])", "test ()", "the test does not see every carry"),
         ("yield True", "yield True, False", "the test must yield one value"),
-        ("yield %w\n", "yield %w, %w\n", "line 13, if: the yields do not count as many"),
+        ("yield %w\n", "yield %w, %w\n", "line 13, if: the branches yield different numbers of values"),
         ("%v: f32[?,3] = if", "%v: f32[2,3] = if", "line 13, if: results are typed (f32[2,3])"),
         ("return %v", "return %stop", "@f: %stop: bool is used out of its region"),
-        ("item %t {key=1}", "item %t {key=5}", "its record refuses ((int, bool))"),
+        ("item %t {key=1}", "item %t {key=5}", "its definition refuses ((int, bool))"),
     ],
 )  # fmt: skip
 def test_broken_laws(old: str, new: str, message: str) -> None:
@@ -129,7 +129,7 @@ def test_stages() -> None:
     verify(read(GRAD), "typed")
     for stage in ("differentiated", "lowered"):
         with pytest.raises(
-            InternalError, match=f"{stage}: @f, line 0, grad: a grad does not belong"
+            InternalError, match=f"{stage}: @f, line 0, grad: a grad is not allowed"
         ):
             verify(read(GRAD), stage)
 
@@ -138,8 +138,8 @@ def test_stages() -> None:
     ("old", "new", "message"),
     [
         ("wrt=(0,)", "wrt=(1,)", "wrt names no operand"),
-        ("wrt=(0,)", "wrt=()", "the results do not count"),
-        ("sens=False", "sens=True", "the operands do not count"),
+        ("wrt=(0,)", "wrt=()", "the number of results"),
+        ("sens=False", "sens=True", "the number of operands"),
     ],
 )
 def test_gradients(old: str, new: str, message: str) -> None:

@@ -303,7 +303,7 @@ def test_an_early_stage_holds_no_write():
     text = function(f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x",
                     f"%v: {BIG} = " + INTO.format(a="%u", b="%u"), "return %v")  # fmt: skip
     verify(parse_function(text), "lowered")
-    with pytest.raises(InternalError, match="does not belong"):
+    with pytest.raises(InternalError, match="is not allowed"):
         verify(parse_function(text), "differentiated")
 
 
