@@ -72,17 +72,17 @@ def mutable(input_data: Kept, dynamic_len: bool = False) -> Kept:
     return input_data if marked is None else marked(input_data)
 
 
-def _check(value: Any, whole: Any) -> None:
+def _check(value: Any, root: Any) -> None:
     if isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            _check(item, whole)
+            _check(item, root)
     elif not isinstance(value, (bool, int, float, Tensor)) and not hasattr(
         value, "__apply_operator__"
     ):
         raise TypeError(
             "For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, "
             "list, dict) or their nested structures with no self-reference, but got "
-            f"{type(whole).__name__}: {whole}."
+            f"{type(root).__name__}: {root}."
         )
 
 

@@ -30,8 +30,8 @@ ones = ops.ones
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """Returns the numbers from start up to stop: int32 if all arguments are ints, else float32."""
-    whole = all(_is_int(bound) for bound in (start, stop, step))
-    dtype = int32 if dtype is None and whole else dtype
+    all_ints = all(_is_int(bound) for bound in (start, stop, step))
+    dtype = int32 if dtype is None and all_ints else dtype
     return ops.arange(start, stop, step, dtype=dtype)
 
 

@@ -106,14 +106,14 @@ def round(a: Any, decimals: int = 0) -> Tensor:
     """Rounds to ``decimals`` decimals, halves to even."""
     if not PROMOTION.numpy:
         return ops.round(a, decimals=decimals)
-    whole = (dtype_of(a) or "").startswith(("int", "uint"))
-    if decimals == 0 or whole and decimals > 0:
-        return a if whole else ops.round(a)
+    is_integer = (dtype_of(a) or "").startswith(("int", "uint"))
+    if decimals == 0 or is_integer and decimals > 0:
+        return a if is_integer else ops.round(a)
     scale = 10.0 ** _abs(decimals)
     if decimals > 0:
         return ops.round(a * scale) / scale
     rounded = ops.round(a / scale) * scale
-    return structure.cast(rounded, dtype=dtype_of(a)) if whole else rounded
+    return structure.cast(rounded, dtype=dtype_of(a)) if is_integer else rounded
 
 
 around = round

@@ -41,7 +41,7 @@ class _Constructs(Protocol[P, Result]):
 class Cell(Tree):
     """A model or a part of one."""
 
-    #: Set by ``differentiable``: calls run the compiled forward half in every mode.
+    #: Set by ``differentiable``: calls run the compiled forward function in every mode.
     _compiled_forward = False
 
     _bprop_debug = False

@@ -79,8 +79,8 @@ class Range(Cell):
         if delta == 0:
             raise ValueError("For 'Range', the 'delta' can not be zero.")
         numbers: np.ndarray = np.arange(start, limit, delta)
-        whole = numbers.dtype != np.float64
-        self.result_tensor = Tensor(numbers, mstype.int32 if whole else mstype.float32)
+        is_integer = numbers.dtype != np.float64
+        self.result_tensor = Tensor(numbers, mstype.int32 if is_integer else mstype.float32)
 
     def construct(self) -> Tensor:
         return self.result_tensor
