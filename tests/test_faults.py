@@ -89,7 +89,7 @@ def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
         (pipeline, "generated_text", "compiling"),
         (derivatives, "partial", "compiling"),
         (sweep, "partition", "differentiation"),
-        (module, "_name", "emission"),
+        (module, "_named_body", "emission"),
         (compiled_function, "load", "loading"),
     ],
 )
