@@ -39,7 +39,7 @@ from autodiff_compiler.operators.core.control import undefined
 
 @dataclass
 class _Side:
-    """One side of a branch: its operations, and its state and outcome at the end."""
+    """A side of a branch: its operations, and its state and outcome at the end."""
 
     state: State
     ops: list[Op]

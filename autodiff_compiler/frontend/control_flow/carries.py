@@ -1,4 +1,4 @@
-"""What a loop goes through, and what it carries from one iteration to the next."""
+"""Iteration spaces of loops, and the variables that a loop carries between iterations."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ Key = Any  # a variable's name, or a cell of the heap
 
 @dataclass
 class IterationSpace:
-    """How a ``for`` goes through an iterable.
+    """The iterations of a ``for``: its index and the item of each.
 
-    bounds   the range of its index; reads  what is read item by item; item  the user's item from
-    index and reads; items  all of them, if known while compiling; checkpoint  what backward keeps
-    of the iterations, if not all; lists  the lists of run-time length that it goes through, which
-    the body must leave as they are.
+    ``bounds`` is the range of the index. ``reads`` are the values that are read item by item.
+    ``item`` makes the user's item from the index and these. ``items`` are all items, if they are
+    known while compiling. ``checkpoint`` says what backward saves of the iterations, if not all.
+    ``lists`` are the lists of run-time length that are iterated over, which the body must leave as
+    they are.
     """
 
     bounds: tuple[AnyOperand, AnyOperand, AnyOperand]
@@ -61,13 +62,15 @@ class IterationSpace:
 
     @property
     def runs(self) -> bool:
-        """Whether it certainly makes an iteration."""
+        """True if there certainly is an iteration."""
         return bool(self.size)
 
     def by_names(self, low: Any, stored: Collection[str]) -> IterationSpace:
-        """Return a walk that reads the rows of arrays by their positions, as they are when it comes
-        there, where each array has a name that the body, which sets ``stored``, does not set; else
-        this walk."""
+        """Returns a space that reads rows of arrays by their positions, as the rows are then.
+
+        Each array must have a name that the body, which assigns ``stored``, does not assign.
+        Otherwise returns this space.
+        """
         names: list[str] = []
         for array in self.reads:
             named = (n for n, held in low.state.names.items() if held is array and n not in stored)
@@ -86,16 +89,16 @@ class IterationSpace:
 
 
 class RowsWritten(Exception):
-    """The body of a loop writes to the array whose rows the loop goes through."""
+    """Raised if the body of a loop writes to the array whose rows the loop iterates over."""
 
 
 @contextmanager
-def watched(low: Any, walk: IterationSpace | None, stored: Collection[str]) -> Iterator[None]:
-    """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
-    that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
-    reads, writes = () if walk is None else walk.reads, low.compilation.aliases.writes
+def watched(low: Any, space: IterationSpace | None, stored: Collection[str]) -> Iterator[None]:
+    """Refuses writes inside to the array that a loop iterates over: each row is read as it was
+    before the loop. Raises ``RowsWritten`` if the rows may be read by their positions instead."""
+    reads, writes = () if space is None else space.reads, low.compilation.aliases.writes
     mark, memory = len(writes), low.compilation.aliases.of_all(reads)
-    named = low.compilation.numpy and walk and walk.by_names(low, stored) is not walk
+    named = low.compilation.numpy and space and space.by_names(low, stored) is not space
     try:
         yield
     except Exception as error:
@@ -116,8 +119,8 @@ def watched(low: Any, walk: IterationSpace | None, stored: Collection[str]) -> I
 class Carry:
     """A carried variable: the types of its leaves, and a value that shows its structure.
 
-    ``fresh`` may be unset before the loop. ``summed`` begins as the number 0 and is only added to:
-    it may as well begin as zeros of the sum's shape, if the loop runs at all.
+    ``fresh``: it may be unset before the loop. ``summed``: it begins as the number 0 and is only
+    added to, so that it may begin as zeros of the sum's shape, if the loop runs at all.
     """
 
     like: Any
@@ -129,19 +132,20 @@ class Carry:
 
 
 def get(state: State, key: Key) -> Any:
+    """Returns what a variable or heap object holds; MISSING if there is none."""
     place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
     return place.get(key, MISSING)
 
 
 def carried_by(carry: Carry, key: Key, state: State) -> Any:
-    """What ``carry`` takes from a state, in the structure that it shows."""
+    """Returns the value of ``carry`` in a state, in the structure that it shows."""
     value = get(state, key)
     value = value.value if isinstance(value, MaybeUnset) else value
     return conform(detach(value, state) if is_detached(carry.like) else value, carry.like)
 
 
 def is_constant(value: Any) -> bool:
-    """Whether every iteration sets just this."""
+    """True if every iteration assigns this very value."""
     if isinstance(value, Closure):
         return not value.defaults and not value.frame.ended
     return isinstance(value, (str, type(None), type, Cell, ModuleType, FunctionType, OpDef))
@@ -152,7 +156,7 @@ def name_of(key: Key) -> str:
 
 
 def common_structure(key: Key, before: Any, after: Any) -> Any:
-    """A value with the structure that a variable has before and after an iteration."""
+    """Returns a value with the structure that a variable has before and after an iteration."""
     is_list = isinstance(key, HeapRef) and key.kind == "list"
     like = None if isinstance(before, Unset) else join_structure(before, after, is_list)
     if like is None:
@@ -163,7 +167,7 @@ def common_structure(key: Key, before: Any, after: Any) -> Any:
 
 
 def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type]:
-    """The types that hold values of these types, and the leaves of ``after``."""
+    """Returns the types that hold values of these types and the leaves of ``after``."""
     types = []
     for a, b in zip(have, map(leaf_type, leaves(after))):
         type_ = None if a is None or b is None else join_types(a, b)
@@ -176,7 +180,7 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
 
 
 def exit_condition(low: Lowering, node: Any) -> Any:
-    """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
+    """Returns whether an exit flag of the loop is set: False, True, or a run-time value."""
     ended: Any = has_thrown(low)
     if ended is True:
         return True

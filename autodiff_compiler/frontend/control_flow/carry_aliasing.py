@@ -1,10 +1,9 @@
-"""Which carried variables of a loop may be one tensor: what a trial takes for granted, and whether
-its body keeps to it.
+"""Alias analysis of carried variables: a hypothesis of which may be one tensor, and its check.
 
 When an iteration begins, a carried variable may be what it was before the loop, or what another one
-was (``TensorAliases.through_iteration``). Two that are different tensors before the loop are taken
-to be so in every iteration, also where they change places; if the body leaves one tensor in both,
-they are not.
+was (``TensorAliases.through_iteration``). Two that are different tensors before the loop are
+assumed to be different in every iteration, also where they change places. If the body leaves one
+tensor in both, the assumption was wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ Leaf = tuple[Key, int]
 
 
 class CarryAliasing:
-    """``together`` are the pairs of leaves that may be one tensor, as all trials found."""
+    """The assumption of one hypothesis; ``together`` are the pairs of leaves that may be one
+    tensor, as all hypotheses found."""
 
     def __init__(
         self, memory: TensorAliases, carried: Mapping[Key, Carry], together: set[frozenset[Leaf]]
@@ -32,7 +32,7 @@ class CarryAliasing:
         self.params: Mapping[Key, Sequence[Value]] = {}
 
     def begin(self, before: Mapping[Leaf, Any], params: Mapping[Key, Sequence[Value]]) -> None:
-        """Tells what tensors the parameters may be when an iteration begins."""
+        """Sets the tensors that the parameters may be when an iteration begins."""
         self.params = params
         for key, carry in self.carried.items():
             for place, param in enumerate(params[key]):
@@ -46,8 +46,7 @@ class CarryAliasing:
                 self.memory.distinct.add(frozenset(params[key][place] for key, place in pair))
 
     def holds(self, left: Mapping[Leaf, Any], around: frozenset[Hashable]) -> bool:
-        """Whether that was right, now that it is known what the body leaves. ``around`` is what is
-        held around the loop."""
+        """True if the body keeps to the assumption. ``around`` is what is held around the loop."""
         right = True
         for pair in self._apart():
             if self.memory.may_alias(*map(left.get, pair)):
@@ -55,19 +54,18 @@ class CarryAliasing:
                 right = False
         for (key, place), found in self.memory.through_iteration(left, around).items():
             known = self.carried[key].memory.setdefault(place, set())
-            stands = self.memory.is_array(left[key, place])
-            if has_no_axes(left[key, place]) and stands is not self.memory.is_array(
-                self.params[key][place]
-            ):
-                found = found | {ARRAY if each else SCALAR for each in (True, False)
-                                 if stands in (each, None)}  # fmt: skip
+            is_array = self.memory.is_array(left[key, place])
+            was_array = self.memory.is_array(self.params[key][place])
+            if has_no_axes(left[key, place]) and is_array is not was_array:
+                kinds = {ARRAY: True, SCALAR: False}
+                found = found | {kind for kind, holds in kinds.items() if is_array in (holds, None)}
             right &= found <= known
             known |= found
         return right
 
     def end(self, results: Mapping[Leaf, Value]) -> None:
-        """What leaves the loop is apart as well. A variable that a refused statement was to set
-        does not leave it."""
+        """Sets the tensors that the results of the loop may be. A variable that a refused statement
+        was to assign is no result."""
         pairs = (pair for pair in self._apart() if all(leaf in results for leaf in pair))
         self.memory.distinct |= {frozenset(map(results.__getitem__, pair)) for pair in pairs}
 

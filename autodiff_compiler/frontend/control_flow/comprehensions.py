@@ -21,6 +21,7 @@ from autodiff_compiler.frontend.abstract.values import (
     internal_name,
 )
 from autodiff_compiler.frontend.calls.inlining import in_frame
+from autodiff_compiler.frontend.control_flow.loops import becomes_loop
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.syntax import builders
 
@@ -37,25 +38,25 @@ def evaluate_list_comp(low: Lowering, node: Any) -> Any:
 
 
 def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
-    """An iterator that makes its items; where it is used up at once the items."""
+    """Returns an iterator that makes its items; the items where it is used up at once."""
     if node not in low.used_at_once:
         source = low.evaluate(node.generators[0].iter)
         text = Closure(node, low.frame, (), "<genexpr>")
         kept = LazyIterable("generator", (source, ()), function=text)
-        later = low.handlers.becomes_loop(low, source)
+        later = becomes_loop(low, source)
         return low.allocate("iterator", kept) if later else iterator_over(low, kept)
     found = _evaluate_comprehension(low, node, [node.elt])
     return found if isinstance(found, HeapRef) else tuple(found)
 
 
 def evaluate_generator(low: Lowering, text: Closure, source: Any) -> Any:
-    """All that a generator expression gives which goes through ``source``."""
+    """Returns all items of a generator expression that iterates over ``source``."""
     found = _evaluate_comprehension(low, text.tree, [text.tree.elt], source, text.frame)
     return found if isinstance(found, HeapRef) else tuple(found)
 
 
 def generate_items(low: Lowering, text: Closure, item: Any) -> list[Any]:
-    """What a generator expression gives for an item of its first source."""
+    """Returns the items of a generator expression for one item of its first source."""
     found: list[Any] = []
     first, *rest = text.tree.generators
     with _in_comprehension(low, text.tree, text.frame):
@@ -77,14 +78,14 @@ def evaluate_dict_comp(low: Lowering, node: Any) -> Any:
 def _evaluate_comprehension(
     low: Lowering, node: Any, wanted: Sequence[Any], source: Any = None, around: Frame | None = None
 ) -> list[Any] | HeapRef:
-    """The items of a comprehension, whose variables are its own: written out, or if they are
-    many, or nobody knows how many, the list that a loop makes."""
+    """Returns the items of a comprehension, whose variables are its own. If they are many, or their
+    number is not known, returns the list that a loop makes."""
     source = low.evaluate(node.generators[0].iter) if source is None else source
     items: list[Any] = []
     with _in_comprehension(low, node, around or low.frame):
         before = low.state.fork()
         try:
-            if len(wanted) == 1 and low.handlers.becomes_loop(low, source):
+            if len(wanted) == 1 and becomes_loop(low, source):
                 return _as_loop(low, node, source)
             _generate(low, list(node.generators), wanted, items, source)
         except NeedsKnownValue:
@@ -97,8 +98,8 @@ def _evaluate_comprehension(
 
 @contextmanager
 def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]:
-    """Inside, a comprehension of the frame ``around`` is evaluated. What ``:=`` sets in it is a
-    variable of that frame."""
+    """Enters a comprehension of the frame ``around``. A variable that ``:=`` assigns belongs to
+    that frame."""
     targets = [part.target for part in nodes_in(node) if isinstance(part, gast.NamedExpr)]
     bound = [target.id for target in targets if isinstance(target, gast.Name)]
     if bound and around is not low.frame:
@@ -116,7 +117,7 @@ def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]
 
 
 def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
-    """The list that a loop makes of a comprehension."""
+    """Returns the list that a comprehension makes as a loop."""
     if node not in _LOOPS:
         _LOOPS[node] = builders.collecting_loop(node, SOURCE, ITEMS)
     low.state.names |= {SOURCE: source, ITEMS: low.new_list(())}

@@ -1,4 +1,5 @@
-"""``assert``, ``raise`` and ``try``: what sets the flag of a handler, and what escapes."""
+"""Handlers of ``assert``, ``raise`` and ``try``: an exception sets the flag of the clause that
+catches it, or escapes."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
 
 
 def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
-    """The body of a ``try``, with its handlers at work."""
+    """Lowers the body of a ``try`` with its ``except`` clauses active."""
     own = []
     for way in node.clauses:
         flag, thrown = low.allocate("flag", False), low.allocate("exception", MISSING)
@@ -65,7 +66,7 @@ def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
 
 
 def execute_with_boundary(low: Lowering, node: WithBoundary) -> None:
-    """The body of a ``with`` begins or ends."""
+    """Begins or ends the body of a ``with``."""
     if not node.begins:
         low.catching = low.catching[1:]
     elif low.catching:
@@ -83,14 +84,14 @@ def evaluate_caught_exception(low: Lowering, node: CaughtException) -> Any:
 
 
 def _thrown(low: Lowering, handler: ActiveHandler) -> Any:
-    """The number of the place, the text and the arguments of what was caught."""
+    """Returns the number of the place, the text and the arguments of what was caught."""
     if low.state.heap[handler.thrown] is MISSING:
         raise UsesPoison  # what was to be thrown was refused
     return low.certainly(low.state.heap[handler.thrown], guarded=True)
 
 
 def execute_reraise(low: Lowering, node: Reraise) -> Diverged | Unwinding | None:
-    """Raises again what was caught."""
+    """Raises again the exception that was caught."""
     handler: ActiveHandler = low.frame.handlers[node.clause]
     number, text, args = _thrown(low, handler)
     given = (text,) if any(isinstance(arg, Unset) for arg in args) else args
@@ -120,7 +121,7 @@ def _again(
 
 
 def _error(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The class of an exception, and what it is made of."""
+    """Returns the class of an exception, and its arguments."""
     args: Sequence[Any] = ()
     if isinstance(made, gast.Call):
         made, args = made.func, evaluate_items(low, made.args)
@@ -129,7 +130,7 @@ def _error(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwinding:
-    """Sets the flag of the handler that catches ``kind``, or raises it."""
+    """Sets the flag of the clause that catches ``kind``, or raises it."""
     known = isinstance(kind, type) and issubclass(kind, Exception)
     if not known or not is_caught(low.catching, kind):
         return _raise(low, kind, args)
@@ -166,8 +167,8 @@ def _throw_where(low: Lowering, bad: Any, kind: type, args: Callable[[], Sequenc
 def risking(
     low: Lowering, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
 ) -> Iterator[None]:
-    """Inside, operations raise ``kind`` only where ``bad()`` is true. If a handler catches it,
-    that is tested first, and thrown with ``text()``."""
+    """Enters a block whose operations raise ``kind`` only where ``bad()`` is true. If a clause
+    catches it, that is tested first, and thrown with ``text()``."""
     before = low.tested_exceptions
     if is_caught(low.catching, kind):
         evaluate_once(low, kind, lambda: _throw_where(low, bad(), kind, lambda: [text()]))
@@ -179,7 +180,8 @@ def risking(
 
 
 def throw_if_caught(low: Lowering, error: CompileError) -> bool:
-    """Throws what Python would raise where this was found, if a handler catches that."""
+    """Throws the exception that Python would raise here, if a clause catches it. Returns whether
+    one does."""
     meant = error.meant
     if meant is None or not is_caught(low.catching, type(meant)):
         return False
@@ -202,7 +204,7 @@ def _raise(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged:
 
 
 def _told(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
-    """The text of an exception."""
+    """Returns the text of an exception."""
     if kind.__str__ is KeyError.__str__ and len(args) == 1 and isinstance(args[0], PLAIN):
         return repr(args[0])
     own = [each for each in kind.__mro__ if each.__module__ != "builtins"]
@@ -219,7 +221,7 @@ def _told(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
 
 
 def _lasting(low: Lowering, text: Any) -> Any:
-    """A text as a value, which may be another where another exception was raised."""
+    """Returns a text as a value: another ``raise`` may give another text."""
     if not isinstance(text, str):
         return text
     pattern = text.replace("{", "{{").replace("}", "}}")
@@ -227,13 +229,13 @@ def _lasting(low: Lowering, text: Any) -> Any:
 
 
 def _classes(low: Lowering, way: ExceptClause) -> tuple[type, ...]:
-    """What a handler catches."""
+    """Returns the classes that an ``except`` clause catches."""
     if way.classes is None:
         return (BaseException,)
     found: list[Any] = [low.evaluate(way.classes)]
     while any(isinstance(each, tuple) for each in found):
-        found = [one for each in found
-                 for one in (each if isinstance(each, tuple) else (each,))]  # fmt: skip
+        parts = (each if isinstance(each, tuple) else (each,) for each in found)
+        found = [one for part in parts for one in part]
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
         raise low.fail(
             UnsupportedSyntax,

@@ -1,15 +1,15 @@
-"""Loops: rolled where they can be, so that the text's size never depends on a trip count.
+"""Loops: rolled where they can be, so that the length of the text never depends on a trip count.
 
-A rolled loop is lowered again and again until its carried variables are known: what the body
-changes is carried, with the type that holds its value before and after every iteration. A loop over
-things known now that differ in kind (the Cells of a CellList) is unrolled, and so is a counted loop
-whose index must be known in the body.
+A rolled loop is lowered again and again until its carried variables are known, a fixed point: what
+the body changes is carried, with the type that holds its value before and after every iteration. A
+loop over things known now that differ in kind (the Cells of a CellList) is unrolled, and so is a
+counted loop whose index must be known in the body.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -86,39 +86,39 @@ def execute_for(low: Lowering, node: Any) -> None:
     if is_consumed_by_iteration(iterable):
         _unroll(low, node, items_of(low, iterable))
         return
-    walk = low.handlers.iteration_space(low, iterable)
-    if isinstance(walk, list):
+    space = iteration_space(low, iterable)
+    if isinstance(space, list):
         _unroll(low, node, items_of(low, iterable))
         return
-    reason = _try_to_roll(low, node, walk)
+    reason = _try_to_roll(low, node, space)
     if isinstance(reason, RowsWritten):
-        reason = _try_to_roll(low, node, walk.by_names(low, _stored(node)))
+        reason = _try_to_roll(low, node, space.by_names(low, _stored(node)))
     if isinstance(reason, LoopSourceChanges):
         _by_position(low, node, iterable, reason)
     elif reason is not None:
-        items = walk.items
-        if items is None and walk.reads and walk.runs:
+        items = space.items
+        if items is None and space.reads and space.runs:
             items = low.sequence(low.evaluate(node.iter))
         if items is None:
             raise _unrollable(low, reason, span)
         _unroll(low, node, items_of(low, tuple(items)))
 
 
-def _try_to_roll(low: Lowering, node: Any, walk: IterationSpace | None) -> Exception | None:
-    """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
-    they grew are first taken for lists of run-time length."""
+def _try_to_roll(low: Lowering, node: Any, space: IterationSpace | None) -> Exception | None:
+    """Rolls a loop, or returns why it cannot be rolled; then nothing has changed. Lists that seem
+    to grow are first assumed to have a run-time length."""
     if node in low.compilation.unrolled_loops:
         return LoopNotRollable("this loop cannot be unrolled")
     grown = _grown(low, node)
-    reason = _try(low, node, walk, grown)
+    reason = _try(low, node, space, grown)
     if reason is None or not grown:
         return reason
-    other = _try(low, node, walk, {})
+    other = _try(low, node, space, {})
     return other and (reason if isinstance(reason, LoopNotRollable) and reason.problems else other)
 
 
 def _grown(low: Lowering, node: Any) -> dict[Key, Carry]:
-    """The lists whose length the body changes, as far as its text tells."""
+    """Returns the lists whose length the body changes, as far as its source shows."""
     found: dict[Key, Carry] = {}
     for part in nodes_in(node):
         name = ""
@@ -135,18 +135,18 @@ def _grown(low: Lowering, node: Any) -> dict[Key, Carry]:
 
 
 def _try(
-    low: Lowering, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]
+    low: Lowering, node: Any, space: IterationSpace | None, grown: dict[Key, Carry]
 ) -> Exception | None:
     base, told = low.state.fork(), len(low.compilation.problems)
     around, awaited, countable = set(low.loop_params), low.frame.may_be_set, low.unrollable_indices
     low.frame.may_be_set |= set(_stored(node))
     try:
         with low.builder.at(low.source.span(node)), low.builder.block() as ops:
-            with watched(low, walk, _stored(node)):
-                _roll(low, node, walk, grown)
+            with watched(low, space, _stored(node)):
+                _roll(low, node, space, grown)
             if grown and len(low.compilation.problems) > told:
                 raise LoopNotRollable(problems=low.compilation.problems[told:])
-            lists = () if walk is None else walk.lists
+            lists = () if space is None else space.lists
             if any(base.heap[ref] is not low.state.heap[ref] for ref in lists):
                 raise LoopSourceChanges(
                     "the body of this loop changes the list that the loop iterates over",
@@ -166,7 +166,7 @@ def _try(
 
 
 def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> None:
-    """A ``for`` over a list that its body changes: a ``while`` over the positions in it."""
+    """Lowers a ``for`` over a list that its body changes as a ``while`` over positions."""
     counts = isinstance(iterable, LazyIterable) and iterable.kind == "enumerate"
     source = iterable.sources[0] if counts else iterable
     if not _is_long(low, source):
@@ -203,7 +203,7 @@ def execute_while(low: Lowering, node: Any) -> None:
 
 
 def iteration_space(low: Lowering, iterable: Any) -> IterationSpace | list[Any]:
-    """How to go through an iterable: rolled, or item by item."""
+    """Returns how to iterate over something: an iteration space to roll, or its items."""
     if isinstance(iterable, range):
         known = (iterable.start, iterable.stop, iterable.step)
         return IterationSpace(known, [], lambda index, reads: index, iterable)
@@ -218,7 +218,7 @@ def iteration_space(low: Lowering, iterable: Any) -> IterationSpace | list[Any]:
     if isinstance(iterable, Checkpointed):
         return _checkpointed(low, iterable)
     if isinstance(iterable, LazyIterable) and iterable.kind in ("enumerate", "zip"):
-        return _combined(low, iterable)
+        return _zipped(low, iterable)
     backward = isinstance(iterable, LazyIterable) and iterable.kind == "reversed"
     if backward and _is_long(low, iterable.sources[0]):
         if iterable.start is not low.state.heap[iterable.sources[0]]:
@@ -231,7 +231,7 @@ def iteration_space(low: Lowering, iterable: Any) -> IterationSpace | list[Any]:
             low, reversed_list(low, low.state.heap[iterable.sources[0]])
         )
     if _is_long(low, iterable):
-        through = low.handlers.iteration_space(low, low.state.heap[iterable])
+        through = iteration_space(low, low.state.heap[iterable])
         assert isinstance(through, IterationSpace)
         return replace(through, lists=(iterable,))
     return low.sequence(iterable)
@@ -241,9 +241,9 @@ def becomes_loop(low: Lowering, iterable: Any) -> bool:
     if is_consumed_by_iteration(iterable):
         return False
     with low.builder.block():  # what it computes is thrown away
-        walk = low.handlers.iteration_space(low, iterable)
+        space = iteration_space(low, iterable)
     most = costs().written_comprehension_items
-    return isinstance(walk, IterationSpace) and (walk.size is None or walk.size > most)
+    return isinstance(space, IterationSpace) and (space.size is None or space.size > most)
 
 
 def _is_long(low: Lowering, value: Any) -> bool:
@@ -251,49 +251,57 @@ def _is_long(low: Lowering, value: Any) -> bool:
 
 
 def _checkpointed(low: Lowering, given: Checkpointed) -> IterationSpace:
-    walk = low.handlers.iteration_space(low, drain(low, given.iterable))
-    if isinstance(walk, list):
+    space = iteration_space(low, drain(low, given.iterable))
+    if isinstance(space, list):
         raise low.fail(
             DTypeError,
             "this loop is unrolled, so its iterations cannot be checkpointed",
             "remove checkpointed(), or loop over a range or along an axis of a Tensor",
         )
-    return replace(walk, items=None, checkpoint=given.checkpoint)
+    return replace(space, items=None, checkpoint=given.checkpoint)
 
 
-def _combined(low: Lowering, iterable: LazyIterable) -> IterationSpace | list[Any]:
-    walks = [low.handlers.iteration_space(low, source) for source in iterable.sources]
-    start = iterable.start
-    if not walks or any(isinstance(walk, list) for walk in walks):
+def _zipped(low: Lowering, iterable: LazyIterable) -> IterationSpace | list[Any]:
+    """Returns how to go through ``zip`` or ``enumerate``: rolled, or item by item."""
+    found = [iteration_space(low, source) for source in iterable.sources]
+    spaces = [space for space in found if isinstance(space, IterationSpace)]
+    if not spaces or len(spaces) < len(found):
         return low.sequence(iterable)
-    first: IterationSpace = walks[0]
-    found = tuple(ref for walk in walks for ref in walk.lists)
-    reads = [read for walk in walks for read in walk.reads]
-    if any(not is_same(walk.bounds, first.bounds) for walk in walks):
-        cut = _of_one_length(low, walks)
-        return replace(cut, lists=found) if cut is not None else low.sequence(iterable)
-    counts = [len(walk.reads) for walk in walks]
+    bounds = spaces[0].bounds
+    lists = tuple(ref for space in spaces for ref in space.lists)
+    if any(not is_same(space.bounds, bounds) for space in spaces):
+        cut = _of_one_length(low, spaces)
+        return replace(cut, lists=lists) if cut is not None else low.sequence(iterable)
+    if iterable.kind == "enumerate" and not is_same(bounds[0], 0):
+        return low.sequence(iterable)
+    items = None if any(space.items is None for space in spaces) else low.sequence(iterable)
+    reads = [read for space in spaces for read in space.reads]
+    return IterationSpace(bounds, reads, _zipped_item(low, iterable, spaces), items, lists=lists)
+
+
+def _zipped_item(
+    low: Lowering, iterable: LazyIterable, spaces: Sequence[IterationSpace]
+) -> Callable[[Value, Sequence[Value]], Any]:
+    """Returns the function that makes an item of ``zip`` or ``enumerate``."""
 
     def item(index: Value, values: Sequence[Value]) -> Any:
         parts, at = [], 0
-        for walk, count in zip(walks, counts):
-            parts.append(walk.item(index, values[at : at + count]))
+        for space in spaces:
+            count = len(space.reads)
+            parts.append(space.item(index, values[at : at + count]))
             at += count
-        if iterable.kind == "enumerate":
-            position = index if start == 0 else low.binary("Add", index, start)
-            return (position, parts[0])
-        return tuple(parts)
+        if iterable.kind == "zip":
+            return tuple(parts)
+        start = iterable.start
+        return (index if start == 0 else low.binary("Add", index, start), parts[0])
 
-    if iterable.kind == "enumerate" and not is_same(first.bounds[0], 0):
-        return low.sequence(iterable)
-    items = None if any(w.items is None for w in walks) else low.sequence(iterable)
-    return IterationSpace(first.bounds, reads, item, items, lists=found)
+    return item
 
 
-def _of_one_length(low: Lowering, walks: Sequence[Any]) -> IterationSpace | None:
-    """``zip`` of lists of run-time length, each cut to the length of the others; None for what
-    is no list."""
-    sources: list[Any] = [walk.reads[0] if len(walk.reads) == 1 else None for walk in walks]
+def _of_one_length(low: Lowering, spaces: Sequence[Any]) -> IterationSpace | None:
+    """Returns the space of a ``zip`` of lists of run-time length, each cut to the shortest; None if
+    one is no list."""
+    sources: list[Any] = [space.reads[0] if len(space.reads) == 1 else None for space in spaces]
     if not all(isinstance(s, Value) and isinstance(s.type, ListType) for s in sources):
         return None
     for other in sources[1:]:
@@ -306,7 +314,7 @@ def _of_one_length(low: Lowering, walks: Sequence[Any]) -> IterationSpace | None
 
 
 def sequence(low: Lowering, value: Any) -> list[Any]:
-    """Everything an iterable yields, where that is known while compiling."""
+    """Returns everything an iterable yields, which must be known while compiling."""
     value = drain_at_once(low, _iterated(low, value))
     if is_consumed_by_iteration(value) or isinstance(value, LazyIterable):
         return list(items_of(low, value))
@@ -332,7 +340,7 @@ def sequence(low: Lowering, value: Any) -> list[Any]:
 
 
 def _iterated(low: Lowering, value: Any) -> Any:
-    """What an object that this text made is gone through by."""
+    """Returns the iterator of an object with an ``__iter__``; other values as they are."""
     method = low.special(value, "__iter__")
     if method is not None:
         return low.call(method, (), {})
@@ -384,7 +392,7 @@ def _limit(low: Lowering, count: int, node: Any) -> None:
         )
 
 
-def _roll(low: Lowering, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]) -> None:
+def _roll(low: Lowering, node: Any, space: IterationSpace | None, grown: dict[Key, Carry]) -> None:
     base = low.state
     carried = dict(grown)
     for target in _stored(node):
@@ -394,7 +402,7 @@ def _roll(low: Lowering, node: Any, walk: IterationSpace | None, grown: dict[Key
     together: set[frozenset[Any]] = set()
     for _ in range(costs().loop_trials):
         told = len(low.compilation.problems)
-        trial = LoopHypothesis(low, node, walk, base, carried, together)
+        trial = LoopHypothesis(low, node, space, base, carried, together)
         if trial.run():
             trial.finish()
             return

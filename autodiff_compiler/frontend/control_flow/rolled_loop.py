@@ -1,7 +1,8 @@
-"""One attempt at a rolled loop, under a guess of what it carries."""
+"""A rolled loop, lowered under a hypothesis of the variables that it carries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
@@ -53,18 +54,18 @@ from autodiff_compiler.operators.elementwise import comparisons
 
 
 class LoopHypothesis:
-    """One attempt at a rolled loop, under a guess of what it carries."""
+    """A rolled loop, lowered under a hypothesis of the variables that it carries."""
 
     def __init__(
         self,
         low: Lowering,
         node: Any,
-        walk: IterationSpace | None,
+        space: IterationSpace | None,
         base: State,
         carried: dict[Key, Carry],
         together: set[frozenset[Any]],
     ):
-        self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
+        self.low, self.node, self.space, self.base, self.carried = low, node, space, base, carried
         self.sameness = CarryAliasing(low.compilation.aliases, carried, together)
         self.params = self._fresh_params()
         self.skipped = False
@@ -86,7 +87,7 @@ class LoopHypothesis:
         return made
 
     def _entered(self, params: dict[Key, list[Value]]) -> State:
-        """The state in which an iteration begins."""
+        """Returns the state in which an iteration begins."""
         state = self.base.fork()
         for key, carry in self.carried.items():
             if not isinstance(
@@ -96,7 +97,7 @@ class LoopHypothesis:
         return state
 
     def _put(self, state: State, key: Key, value: Any, maybe: bool) -> None:
-        """Sets a variable or cell, with new lists and dicts for frozen ones."""
+        """Sets a variable or heap object, with new lists and dicts for detached ones."""
 
         def allocate(kind: str, contents: Any) -> HeapRef:
             ref = HeapRef(kind, next(self.low.compilation.refs))
@@ -115,25 +116,25 @@ class LoopHypothesis:
         )
 
     def run(self) -> bool:
-        """Lowers condition and body; whether the guess held. A wrong guess is corrected."""
+        """Lowers condition and body. True if the hypothesis held; a wrong one is corrected."""
         low, lead = self.low, []
         types = [type_ for carry in self.carried.values() for type_ in carry.types]
-        if (self.walk is None or self.walk.size is not None) and any(map(_grows, types)):
+        if (self.space is None or self.space.size is not None) and any(map(_grows, types)):
             low.compilation.growing_loops.add(self.node)
         self.condition: list[Op] | None = None
-        if self.walk is None and not self._lower_condition():
+        if self.space is None and not self._lower_condition():
             return True
         self.position = Value(INT, "k")
         lead.append(self.position)
         reads: list[Value] = []
-        if self.walk is not None:
+        if self.space is not None:
             target = getattr(self.node.target, "id", "")
-            counted = not self.walk.reads and not self.walk.by_position
+            counted = not self.space.reads and not self.space.by_position
             self.index = Value(INT, target if counted else "i", True)
             lead.append(self.index)
-            if self.walk.size is not None and self.walk.size <= costs().written_loop_iterations:
+            if self.space.size is not None and self.space.size <= costs().written_loop_iterations:
                 low.unrollable_indices |= {self.index}
-            reads = [Value(read_type(read.type), "item") for read in self.walk.reads]
+            reads = [Value(read_type(read.type), "item") for read in self.space.reads]
         self.reads = reads
         low.loop_params |= {*lead, *reads, *(v for vs in self.params.values() for v in vs)}
         self.entered = self._entered(self.params)
@@ -151,8 +152,8 @@ class LoopHypothesis:
         low = self.low
         with low.builder.block() as self.ops:
             assume_not_thrown(low)
-            if self.walk is not None:
-                item = self.walk.item(self.index, reads)
+            if self.space is not None:
+                item = self.space.item(self.index, reads)
                 low.assign(self.node.target, item)
                 if (
                     isinstance(item, Value)
@@ -183,7 +184,7 @@ class LoopHypothesis:
         return True
 
     def _compare(self) -> bool:
-        """Compares the state after the body with the one before it."""
+        """True if the state after the body is that before it, as the hypothesis has it."""
         base, left = self.base, self.left
         self.at_end = self.low.heap_ownership(left)
         stable = all([self._follows(key) for key in left.names])
@@ -192,7 +193,8 @@ class LoopHypothesis:
         return stable and self._remembered()
 
     def _leaves(self, state: State) -> dict[tuple[Key, int], AnyOperand]:
-        """The leaves of the carried variables by variable and place, before or after a body."""
+        """Returns the leaves of the carried variables by variable and place, before or after a
+        body."""
         return {
             (key, place): leaf
             for key, carry in self.carried.items()
@@ -200,7 +202,7 @@ class LoopHypothesis:
         }
 
     def _remembered(self) -> bool:
-        """Whether the carried variables are the tensors that they were taken to be."""
+        """True if the carried variables are the tensors that they were taken to be."""
         held = [*self.base.names.values(), *self.base.heap.values()]
         held += [thing for frame in self.low.waiting_frames for thing in frame.names.values()]
         memory, left = self.low.compilation.aliases, self._leaves(self.left)
@@ -211,7 +213,7 @@ class LoopHypothesis:
         return self.sameness.holds(left, around | {*made_outside})
 
     def _follows(self, key: Key) -> bool:
-        """Whether a variable or cell is after the body as the guess has it."""
+        """True if a variable or heap object is after the body as the hypothesis has it."""
         before, after = get(self.entered, key), get(self.left, key)
         if isinstance(before, MaybeUnset):
             if before.flag is not None and after is not before:
@@ -242,7 +244,7 @@ class LoopHypothesis:
         return False
 
     def _set_again(self, key: Key, before: MaybeUnset, after: Any) -> None:
-        """A variable without leaves that may be set before the loop, and is set in its body."""
+        """Notes a variable without leaves that may be set before the loop, and is in its body."""
         if isinstance(after, MaybeUnset) or not is_same(before.value, after):
             raise LoopNotRollable(
                 f"'{name_of(key)}' is assigned in some iterations of the loop only",
@@ -260,7 +262,7 @@ class LoopHypothesis:
         return detach(value, state)
 
     def _begins(self, key: Key, bare: Any) -> bool:
-        """A variable that the body is the first to set."""
+        """Notes a variable that the body is the first to set."""
         if holds_refs(bare) and self.at_end.is_unique(bare):
             bare = detach(bare, self.left)
         if any(True for _ in leaves(bare)):
@@ -268,7 +270,7 @@ class LoopHypothesis:
             self.carried[key] = Carry(bare, types, True)
             return False
         constant = is_constant(bare) and not isinstance(get(self.left, key), MaybeUnset)
-        if constant and not self.certain():
+        if constant and not self.runs_once():
             self.counted.add(key)
         self.settled[key] = bare if constant else self._unset(key)
         return True
@@ -286,8 +288,8 @@ class LoopHypothesis:
     def _may_be_sum(self, before: Any, after: Any) -> bool:
         kind = INT if isinstance(before, int) else FLOAT
         return (
-            self.walk is not None
-            and self.walk.runs
+            self.space is not None
+            and self.space.runs
             and isinstance(before, (int, float))
             and before == 0
             and isinstance(after, Value)
@@ -324,80 +326,99 @@ class LoopHypothesis:
         """Adds the loop and sets the state after it."""
         if self.skipped:
             return
-        low, builder, base = self.low, self.low.builder, self.base
-        inits: list[AnyOperand] = []
+        inits, yields = self._initial_leaves(), self._final_leaves()
+        results = self._add_loop(inits, yields)
+        aliases = self.low.compilation.aliases
+        for result, *paths in zip(results, yields, *([] if self.runs_once() else [inits])):
+            aliases.set_aliases(result, aliases.of_all(paths))
+        self.sameness.end(dict(zip(self._leaves(self.left), results)))
+        self.low.state = self._state_after(results)
+
+    def _initial_leaves(self) -> list[AnyOperand]:
+        """Returns the leaves of the carried variables before the loop, in the carried types."""
+        make, found = self.low.builder.make, []
         for key, carry in self.carried.items():
-            before = list(leaves(carried_by(carry, key, base)))
+            before = list(leaves(carried_by(carry, key, self.base)))
             if carry.fresh and not before:
-                inits += [builder.make(undefined, (), {}) for _ in carry.types]
+                found += [make(undefined, (), {}) for _ in carry.types]
             elif carry.summed:
                 (type_,) = carry.types
                 assert isinstance(type_, ArrayType)
-                inits.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
+                found.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
             else:
-                inits += [self._cast(leaf, t) for leaf, t in zip(before, carry.types)]
-        yields: list[AnyOperand] = []
-        with builder.block(self.ops):
+                found += [self._cast(leaf, t) for leaf, t in zip(before, carry.types)]
+        return found
+
+    def _final_leaves(self) -> list[AnyOperand]:
+        """Returns the leaves of the carried variables after an iteration, cast in the body."""
+        found: list[AnyOperand] = []
+        with self.low.builder.block(self.ops):
             for key, carry in self.carried.items():
                 after = carried_by(carry, key, self.left)
-                yields += [self._cast(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
-        ends = self.until is not False
-        params = [v for vs in self.params.values() for v in vs]
-        body = Region(
-            (*self.lead, *params, *self.reads), tuple(self.ops),
-            (*yields, *([self.until] if ends else [])),
-        )  # fmt: skip
-        condition = None
-        if self.walk is None:
-            condition = Region(
-                tuple(v for vs in self.condition_params.values() for v in vs),
-                tuple(self.condition or ()), (self.test,),
-            )  # fmt: skip
-            if self.test is True and not ends:
-                raise low.fail(
-                    UnsupportedSyntax, "this loop never ends", "add a 'break' or a 'return'"
-                )
-        op = builder.loop(
-            None if self.walk is None else self.walk.bounds, inits,
-            [] if self.walk is None else self.walk.reads, body, condition, ends,
-            checkpoint=None if self.walk is None else self.walk.checkpoint,
-        )  # fmt: skip
-        after_loop = base.fork()
-        memory = low.compilation.aliases
-        for result, *ways in zip(op.results, yields, *([] if self.certain() else [inits])):
-            memory.set_aliases(result, memory.of_all(ways))
-        self.sameness.end(dict(zip(self._leaves(self.left), op.results)))
-        results = iter(op.results)
-        for key, told in self.settled.items():
-            self._put(after_loop, key, told, False)
+                found += [self._cast(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
+        return found
+
+    def _add_loop(
+        self, inits: Sequence[AnyOperand], yields: Sequence[AnyOperand]
+    ) -> tuple[Value, ...]:
+        """Adds the operation; returns its results."""
+        until = [] if self.until is False else [self.until]
+        params = [value for values in self.params.values() for value in values]
+        body = Region((*self.lead, *params, *self.reads), tuple(self.ops), (*yields, *until))
+        space = self.space
+        op = self.low.builder.loop(
+            None if space is None else space.bounds,
+            inits,
+            [] if space is None else space.reads,
+            body,
+            self._condition_region(bool(until)) if space is None else None,
+            bool(until),
+            checkpoint=None if space is None else space.checkpoint,
+        )
+        return op.results
+
+    def _condition_region(self, ends: bool) -> Region:
+        """Returns the test of a ``while`` as a region. Refuses one that never fails, unless the
+        body ends the loop."""
+        if self.test is True and not ends:
+            cure = "add a 'break' or a 'return'"
+            raise self.low.fail(UnsupportedSyntax, "this loop never ends", cure)
+        params = tuple(value for values in self.condition_params.values() for value in values)
+        return Region(params, tuple(self.condition or ()), (self.test,))
+
+    def _state_after(self, results: tuple[Value, ...]) -> State:
+        """Returns the state after the loop, whose carried variables are its results."""
+        after, base = self.base.fork(), self.base
+        for key, value in self.settled.items():
+            self._put(after, key, value, False)
         for key in self.counted:
-            unset, flag = self._unset(key), comparisons.greater(op.results[-1], 0)
-            begun = get(base, key)
+            flag, begun = comparisons.greater(results[-1], 0), get(base, key)
             if isinstance(begun, MaybeUnset):
                 flag = comparisons.logical_or(begun.flag, flag)
-            after_loop.names[key] = MaybeUnset(self.settled[key], unset, flag)
+            after.names[key] = MaybeUnset(self.settled[key], self._unset(key), flag)
+        parts = iter(results)
         for key, carry in self.carried.items():
-            sure = self.certain() and not isinstance(get(self.left, key), MaybeUnset)
-            value = rebuild(carry.like, results)
+            sure = self.runs_once() and not isinstance(get(self.left, key), MaybeUnset)
+            value = rebuild(carry.like, parts)
             if sure or not isinstance(get(base, key), Unset):  # else it may still be unset
-                self._put(after_loop, key, value, carry.fresh and not sure)
-        low.state = after_loop
+                self._put(after, key, value, carry.fresh and not sure)
+        return after
 
     def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
-        """Return ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
+        """Returns ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
         here, so it keeps its memory."""
         made, memory = cast_to(leaf, type_), self.low.compilation.aliases
         if made is not leaf:
             memory.set_aliases(made, memory.of(leaf))
         return made
 
-    def certain(self) -> bool:
-        """Whether the body runs at least once."""
-        return self.walk.runs if self.walk is not None else self.test is True
+    def runs_once(self) -> bool:
+        """True if the body runs at least once."""
+        return self.space.runs if self.space is not None else self.test is True
 
 
 def _grows(type_: Type) -> bool:
-    """Whether iterations may change the length or size of a carried value."""
+    """True if iterations may change the length or size of a carried value."""
     if isinstance(type_, ArrayType):
         return type_.shape is None or None in type_.shape
     return isinstance(type_, ListType)

@@ -1,7 +1,7 @@
-"""Cells that compute in another precision than their Parameters are kept in: ``Cell.to_float``.
+"""Cells that compute in another precision than their Parameters have: ``Cell.to_float``.
 
-Floating tensors are cast where they come in: the arguments of such a Cell, and what its text reads
-from outside. What the text computes has the dtype that follows, and a cast of its own stands.
+Floating tensors are cast where they come in: the arguments of such a Cell, and what its functions
+read from outside. Results have the dtype that follows, and a cast of the user's own stands.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def lift_in_cell_precision(low: Lowering, thing: Any) -> Any:
 
 
 def _narrowed(low: Lowering, arg: Any) -> Any:
-    """An argument with its floating tensors cast; a list with such tensors is a new one."""
+    """Returns an argument with its floating tensors cast; a list with such tensors becomes a new
+    one."""
     if isinstance(arg, HeapRef) and arg.kind == "list" and isinstance(low.state.heap[arg], tuple):
         items = [_narrowed(low, item) for item in low.state.heap[arg]]
         return arg if tuple(items) == low.state.heap[arg] else low.new_list(items)
@@ -76,5 +77,5 @@ def _cast(low: Lowering, value: Any) -> Any:
 
 
 def _precision_of(cell: Cell) -> str | None:
-    """The dtype that ``to_float`` gave a Cell; its hooks are guarded."""
+    """Returns the dtype that ``to_float`` gave a Cell; its hooks are guarded."""
     return next((hook.function for hook in cell._hooks if hook.kind == TO_FLOAT), None)

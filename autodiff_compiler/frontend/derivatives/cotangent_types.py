@@ -1,4 +1,4 @@
-"""What a rule returns, held against the inputs: each gets a cotangent of its own type, or none."""
+"""Checks of what a custom derivative returns: a cotangent of each input, or none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from autodiff_compiler.span import Span
 def check_cotangents(
     low: Lowering, found: Any, params: Sequence[Any], names: Sequence[str], text: Any, doing: str
 ) -> tuple[AnyOperand, ...]:
-    """The cotangents of those ``params`` that have one, in their dtypes and shapes."""
+    """Returns the cotangents of those ``params`` that have one, in their dtypes and shapes."""
     found = found if isinstance(found, tuple) else low.contents(found)
     if isinstance(found, Poison):
         raise UsesPoison
@@ -60,7 +60,7 @@ def check_cotangents(
 
 
 def _fit(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
-    """``ct`` as a cotangent of ``like``: cast to its dtype, stretched to its shape."""
+    """Returns ``ct`` as a cotangent of ``like``: cast to its dtype, broadcast to its shape."""
     if isinstance(like.type, (TupleType, DictType)):
         return _fit_parts(low, ct, like, what)
     if isinstance(like.type, ListType):
@@ -85,7 +85,7 @@ def _fit(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
 
 
 def _fit_parts(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
-    """As ``_fit``, part by part; None stands for the zero of a part."""
+    """Returns a container of cotangents, part by part; None is the zero of a part."""
     type_ = like.type
     assert isinstance(type_, (TupleType, DictType))
     keys: Sequence[Any] = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
@@ -109,7 +109,8 @@ def _is_number(type_: Type) -> bool:
 
 
 def _stretches(have: Any, want: Any) -> bool:
-    """Whether a cotangent of this shape may be stretched to that one (or nobody can tell)."""
+    """True if a cotangent of this shape may be broadcast to that one, or if the shapes are not
+    known."""
     try:
         found = broadcast_shapes([have, want]) or ()
     except ShapeError:
@@ -118,8 +119,8 @@ def _stretches(have: Any, want: Any) -> bool:
 
 
 def end_of(text: Any, first: bool = False) -> Span:
-    """The place of the last ``return`` in a text; of its beginning where it has none, or if
-    ``first``. Raises SourceNotFound."""
+    """Returns the place of the last ``return`` of a function; of its beginning if it has none, or
+    if ``first``. Raises SourceNotFound."""
     if isinstance(text, Closure):
         source, tree = text.frame.source, text.tree
     else:
@@ -132,7 +133,7 @@ def end_of(text: Any, first: bool = False) -> Span:
 
 
 def beginning_of(text: Any, otherwise: Span) -> Span:
-    """Where a text begins; ``otherwise`` where it is not to be found."""
+    """Returns where a function begins; ``otherwise`` if its source is not found."""
     try:
         return end_of(text, first=True)
     except SourceNotFound:

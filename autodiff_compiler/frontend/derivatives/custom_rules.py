@@ -1,9 +1,9 @@
-"""Rules of the user's own: texts that give cotangents, in the place of a derivative.
+"""Custom derivatives: the user's functions that give cotangents in place of a derived one.
 
-A rule is lowered like any text, as a function of the inputs, the outcome and its cotangent, and
-stands as an attribute of a ``ruled`` operation. What it returns is held against the inputs now: a
-wrong number, shape or kind is refused with a caret in the rule. Where no gradient is asked for,
-rules are not looked at.
+Such a function is lowered like any other, with the inputs, the result and its cotangent as
+arguments. It becomes an attribute of an operation ``ruled``. What it returns is checked now: a
+wrong number, shape or kind is refused with a caret in the user's function. Where no gradient is
+asked for, custom derivatives are not looked at.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def with_custom_rule(
 def _with_bprop(
     low: Lowering, cell: Any, args: Sequence[Any], kwargs: Mapping[str, Any], outcome: Any
 ) -> Any:
+    """Returns the outcome of a Cell with the derivative that its ``bprop`` gives."""
     path = low.compilation.path(cell)
     if path is not None:
         low.compilation.add_guard(f"type({path}).bprop", type(cell).bprop)
@@ -78,7 +79,7 @@ def _with_bprop(
 def _enter_custom(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """A function that returns its value and its rule."""
+    """Enters a function that returns its value and its derivative."""
     inner, path = callee.with_gradient, low.compilation.path(getattr(callee, "__func__", callee))
     if path is not None:
         low.compilation.register_path(inner, f"{path}.with_gradient")
@@ -103,7 +104,7 @@ def _enter_custom(
 def _enter_function(
     low: Lowering, kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """``Name.apply(*inputs)``: forward here, and backward as the rule."""
+    """Enters ``Name.apply(*inputs)``: forward here, and backward as the derivative."""
     path = low.compilation.path(kind)
     for name in ("forward", "backward", "setup_context"):
         if path is not None and hasattr(kind, name):
@@ -153,7 +154,7 @@ def context_attribute(low: Lowering, owner: Any, name: str) -> Any:
 
 
 def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) -> None:
-    """``ctx.save_for_backward(x)`` and the others."""
+    """Calls ``ctx.save_for_backward(x)`` and its like."""
     held = dict(low.state.heap[method.ref])
     if method.name == "save_for_backward":
         held["saved_tensors"] = tuple(args)
@@ -172,9 +173,9 @@ def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) 
 def with_derivative(
     low: Lowering, text: Any, inputs: Sequence[tuple[str, Any]], outcome: Any, run: Run, doing: str
 ) -> Any:
-    """``outcome``, with the derivative in ``inputs`` that ``run`` gives.
+    """Returns ``outcome`` with the derivative in ``inputs`` that ``run`` gives.
 
-    ``text`` is the rule's own, and ``doing`` says in a few words what it gives.
+    ``text`` is the user's function; ``doing`` says in a few words what it computes.
     """
     out = low.packed(outcome)
     if not low.compilation.differentiates or not has_cotangent(out):
@@ -194,9 +195,8 @@ def with_derivative(
 
     names = (*(name for name, _ in inputs), out.name or "out", ct.name)
     with low.builder.block():  # all that it makes here is about the stand-in ``ct``
-        rule, reads, wrt = lower_rule(low,
-            CustomRule(text, names, lower), given, [out], [ct], doing
-        )  # fmt: skip
+        custom = CustomRule(text, names, lower)
+        rule, reads, wrt = lower_rule(low, custom, given, [out], [ct], doing)
     result = Value(out.type, out.name)
     low.builder.add(custom_rule_operation(rule, reads, wrt, [out], [result], low.builder.span))
     low.compilation.aliases.set_aliases(result, low.compilation.aliases.of(out))
@@ -211,8 +211,9 @@ def lower_rule(
     cts: Sequence[Value],
     doing: str,
 ) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
-    """The function of a rule whose text takes ``given``, ``outs`` and their cotangents; the
-    operands that it reads besides the last two, and which of those it has cotangents for."""
+    """Returns the function of a custom derivative that takes ``given``, ``outs`` and their
+    cotangents; the operands that it reads besides the last two; and which of those it has
+    cotangents for."""
     made = low.outline(text, [*given, *outs, *cts], {})
     if made.returned is MISSING or made.wrote:
         raise CallError(
@@ -235,7 +236,7 @@ def lower_rule(
 
 
 def _as_argument(low: Lowering, like: Any) -> Any:
-    """An input as the rule's function is given it: one operand, or what is known of it."""
+    """Returns an input as an argument of the custom derivative: one operand, or a known value."""
     holds = any(isinstance(leaf, Value) for leaf in leaves(low.contents(like)))
     return low.packed(like) if holds else like
 
@@ -245,7 +246,7 @@ def _is_text(thing: Any) -> bool:
 
 
 def _replaced(held: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]:
-    """What a context holds, with the outcome as the rule sees it in the place of the outcome."""
+    """Returns the contents of a context, with the result as the custom derivative sees it."""
     old = outcome if isinstance(outcome, tuple) else (outcome,)
     new = out if isinstance(outcome, tuple) else (out,)
     table = {id(one): other for one, other in zip(old, new) if isinstance(one, Value)}
@@ -261,8 +262,9 @@ def _replaced(held: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]
 def _inputs_of(
     cell: Cell, bprop: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """The inputs that a ``bprop`` is called with, with their names, in the order of construct's
-    parameters. Those left to their defaults are among them where ``bprop`` has a place for them."""
+    """Returns the inputs that a ``bprop`` is called with, with their names, in the order of
+    construct's parameters. Those left to their defaults are among them if ``bprop`` has a place for
+    them."""
     kinds = [parameter.kind for parameter in inspect.signature(bprop).parameters.values()]
     bound = inspect.signature(cell.construct).bind(*args, **kwargs)
     short = len(bound.args) + len(bound.kwargs) == len(kinds) - 2

@@ -1,8 +1,8 @@
-"""Hooks: texts that run where a value, a Tensor's cotangent or a Cell passes by.
+"""Hooks: functions that run where a value, a Tensor's cotangent or a Cell passes by.
 
-A hook of the backward is a rule whose value is the value itself. It is compiled where its text can
-be, and all that it does is compute or print; else the Python function is an input of the generated
-function, which calls it at that place (``docs/decisions/0010``).
+A hook of the backward pass is a custom derivative of the identity. It is compiled if its source can
+be, and if all that it does is compute or print. Otherwise the Python function is an input of the
+generated function, which calls it at that place (``docs/decisions/0010``).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from autodiff_compiler.operators.core.control import undefined
 
 
 class TextHandle:
-    """What ``x.register_hook(h)`` gives inside a text."""
+    """The handle that ``x.register_hook(h)`` returns in compiled code."""
 
     def __init__(self, low: Lowering, value: Value, op: Op):
         self.low, self.entry, self.depth = low, (value, op), low.depth
 
     def remove(self) -> None:
-        """Takes the hook away again, from the whole text."""
+        """Removes the hook from the whole function."""
         if self.low.depth != self.depth:
             raise UnsupportedSyntax(
                 "a hook is removed in a branch or loop other than the one that registered it",
@@ -101,8 +101,8 @@ def _enter_watched(
     them, whose own cotangent it is.
     """
     inputs = [x for x in leaves(args) if isinstance(x, Value) and has_cotangent(x)]
-    seen = {value: fresh(value) for value in inputs}
-    entered = rebuild(args, iter([seen.get(leaf, leaf) for leaf in leaves(args)]))  # type: ignore[arg-type]
+    seen: dict[Any, Value] = {value: fresh(value) for value in inputs}
+    entered = rebuild(args, iter([seen.get(leaf, leaf) for leaf in leaves(args)]))
     with low.builder.block() as ops:
         outcome = _enter_hooked(low, cell, entered, kwargs, enter)
         out = low.packed(outcome)
@@ -134,7 +134,7 @@ def _enter_watched(
 
 
 def _linked(low: Lowering, outcome: Any, link: Value) -> Any:
-    """``outcome``, whose cotangent goes to ``link`` as well."""
+    """Returns ``outcome``, whose cotangent goes to ``link`` as well."""
 
     def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
         return ct, ct
@@ -145,7 +145,7 @@ def _linked(low: Lowering, outcome: Any, link: Value) -> Any:
 def with_hook(
     low: Lowering, hook: Any, value: Any, before: tuple = (), in_tuple: bool = False
 ) -> Any:
-    """``value`` with a hook on its cotangent, which is called with ``before`` and that."""
+    """Returns ``value`` with a hook on its cotangent, which is called with ``before`` and that."""
 
     def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
         given = ct if isinstance(ct, tuple) or not in_tuple else (ct,)
@@ -158,7 +158,7 @@ def with_hook(
 
 
 def register_hook(low: Lowering, value: Value, hook: Any) -> TextHandle:
-    """``x.register_hook(h)``: a hook on the whole cotangent of ``x``, wherever it is used."""
+    """Puts a hook on the whole cotangent of ``x``, wherever it is used: ``x.register_hook(h)``."""
     made_here = any(value in op.results for op in low.builder.ops)
     if low.depth and not made_here:
         raise low.fail(
@@ -171,7 +171,7 @@ def register_hook(low: Lowering, value: Value, hook: Any) -> TextHandle:
 
 
 def _add_hook(low: Lowering, value: Value, hook: Any) -> Op:
-    """Notes a hook, to be put right behind what makes ``value``."""
+    """Notes a hook, to be put right behind the operation that makes ``value``."""
     with low.builder.block() as ops:
         with_hook(low, hook, value)
     (op,) = ops
@@ -191,8 +191,8 @@ def _add_hook(low: Lowering, value: Value, hook: Any) -> Op:
 
 
 def add_outside_hooks(low: Lowering, places: Mapping[int, int]) -> None:
-    """Adds the hooks of arguments and of Tensors from outside; ``places`` are the parameters
-    of this function by slot."""
+    """Adds the hooks of arguments and of Tensors from outside; ``places`` are the parameters of
+    this function by slot."""
     for slot, place in places.items():
         for hook in low.compilation.hooks.get(slot, ()):
             _add_hook(low, low.parameters[place], hook.function)
@@ -202,7 +202,7 @@ def add_outside_hooks(low: Lowering, places: Mapping[int, int]) -> None:
 
 
 def _run_hook(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -> Any:
-    """What a hook gives: compiled, or else by calling the Python function at run time.
+    """Returns the result of a hook: compiled, or else by calling the Python function at run time.
 
     ``like`` are the cotangents that such a function may replace; without it it may only look.
     """
@@ -230,4 +230,5 @@ def _unchanged(low: Lowering, base: State) -> bool:
 
 
 def _of_kind(cell: Cell, kind: str) -> list[Hook]:
+    """Returns the hooks of a Cell of one kind."""
     return [hook for hook in cell._hooks if hook.kind == kind]

@@ -1,4 +1,4 @@
-"""Calls and loops of which backward keeps less: ``recompute`` and ``checkpointed``."""
+"""Rematerialisation that the user asks for: ``recompute`` and ``checkpointed``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autodiff_compiler.ops.transforms.recompute import checkpointed, recompute
 
 
 def is_recomputed(low: Lowering, callee: Any) -> bool:
-    """Whether a callee says what backward keeps."""
+    """True if a callee says what backward saves of it."""
     if isinstance(callee, Primitive):
         return bool(low.attribute(callee, "_recompute"))
     return callee is checkpointed or callee is recompute
@@ -23,7 +23,7 @@ def is_recomputed(low: Lowering, callee: Any) -> bool:
 def call_recomputed(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Calls such a callee."""
+    """Calls ``recompute``, ``checkpointed``, or a Primitive that is recomputed."""
     if callee is checkpointed:
         return _checkpointed_iterable(low, *args, **kwargs)
     if isinstance(callee, Primitive):
@@ -45,7 +45,7 @@ def _checkpointed_iterable(low: Lowering, iterable: Any, **options: Any) -> Chec
 def _recompute_call(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Calls a block of which backward keeps the inputs alone."""
+    """Calls a block of which backward saves the inputs alone."""
     options = inspect.signature(recompute).parameters
     kwargs = {key: value for key, value in kwargs.items() if key not in options}
     if isinstance(callee, Primitive):

@@ -1,4 +1,4 @@
-"""Derivatives taken inside a text: gradients, tangents, and what is written in terms of them."""
+"""Derivatives taken inside a source function: ``grad``, ``jvp``, ``vmap`` and their like."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from autodiff_compiler.ops.transforms.vmap import BatchedFunction
 
 @dataclass(frozen=True)
 class Called:
-    """A function at the operands of one call, to be differentiated there. ``mark`` tells that call
-    from others, if it matters which of them is meant."""
+    """A function with the operands of one call, to be differentiated there. ``mark`` tells that
+    call from others, if it matters which is meant."""
 
     request: Request
     made: OutlinedCall
@@ -54,8 +54,8 @@ class Called:
 
 @dataclass(frozen=True)
 class Apart:
-    """A gradient in containers: the function of their leaves, the gradient in these, the leaves,
-    and the arguments that are asked for."""
+    """A gradient with respect to containers: the function of their leaves, its gradient, the
+    leaves, and the arguments that are asked for."""
 
     flat: Flat
     inner: GradientFunction
@@ -64,7 +64,7 @@ class Apart:
 
 
 def call_inside(low: Lowering, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """``fn(*args, **kwargs)`` for library code that runs on values."""
+    """Calls ``fn(*args, **kwargs)`` for library code that runs on values."""
     given = [from_python(low, arg) for arg in args]
     return python_containers(
         low, low.call(fn, given, {k: from_python(low, v) for k, v in kwargs.items()})
@@ -72,7 +72,7 @@ def call_inside(low: Lowering, fn: Any, args: Sequence[Any], kwargs: Mapping[str
 
 
 def _is_active(low: Lowering, slot: Any) -> bool:
-    """Return True if this argument is differentiated: a tensor; in plain functions a number."""
+    """True if this argument is differentiated: a tensor; in plain functions a number, too."""
     floats = (FLOAT, COMPLEX) if low.compilation.numpy else ()
     return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
 
@@ -94,7 +94,7 @@ def take_functions(
 def call_transformed(
     low: Lowering, function: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """The outcome of calling what a transformation made."""
+    """Returns the outcome of calling a transformed function."""
     if isinstance(function, Flat):
         return call_flat(low, function, args)
     if isinstance(function, GradientFunction):
@@ -113,7 +113,7 @@ def call_transformed(
 def _call_gradient(
     low: Lowering, gradient: GradientFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """A ``grad`` operation on the function that ``gradient`` differentiates."""
+    """Adds a ``grad`` operation on the function that ``gradient`` differentiates."""
     if gradient.unconnected != "zero":
         raise low.fail(
             CallError,
@@ -122,9 +122,10 @@ def _call_gradient(
         )
     given, named, sens = gradient.split_sens(list(args), dict(kwargs))
     apart = _apart(low, gradient, given, named)
-    called = _called(low, apart.inner, apart.leaves, {}) if apart else _called(low,
-        gradient, given, named
-    )  # fmt: skip
+    if apart:
+        called = _called(low, apart.inner, apart.leaves, {})
+    else:
+        called = _called(low, gradient, given, named)
     request, made = called.request, called.made
     values = _returned(low, made) if request.value or request.aux or made.writes else []
     inputs, weights = _gradients(low, called, sens, values)
@@ -139,7 +140,8 @@ def _call_gradient(
 def _apart(
     low: Lowering, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
 ) -> Apart | None:
-    """A call of a plain NumPy function with containers among what is asked for."""
+    """Returns a gradient of a plain NumPy function with respect to containers as one with respect
+    to their leaves; None if no container is asked for."""
     slots = [*given, *named.values()]
     if not (gradient.numpy and low.compilation.numpy):
         return None
@@ -152,16 +154,18 @@ def _apart(
         return None
     flat, leaves = found
     active = [
-        place for n in wanted for place in flat.places(n)
+        place
+        for n in wanted
+        for place in flat.places(n)
         if flat.is_leaf(n) or is_active(leaves[place])
-    ]  # fmt: skip
+    ]
     return Apart(flat, gradient.of(flat, tuple(active)), leaves, wanted)
 
 
 def _call_pullback(
     low: Lowering, gradient: GradientFunction, args: Sequence[Any]
 ) -> tuple[Any, Pulled]:
-    """A call, and what takes the gradients of that call, later."""
+    """Returns the outcome of a call, and the function that takes its gradients later."""
     called = _called(low, gradient, args, {})
     values = _returned(low, called.made)
     attrs = {"callee": low.compilation.unique_function(called.made.function), **called.mark}
@@ -170,7 +174,7 @@ def _call_pullback(
 
 
 def _call_pulled(low: Lowering, pulled: Pulled, sens: Any) -> Any:
-    """The gradients of a call that is there already."""
+    """Returns the gradients of a call that was made before."""
     found = _gradients(low, pulled.called, sens, [])
     return from_python(low, pulled.gradient.pack(None, *found)[1])
 
@@ -178,6 +182,7 @@ def _call_pulled(low: Lowering, pulled: Pulled, sens: Any) -> Any:
 def _called(
     low: Lowering, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
 ) -> Called:
+    """Returns the outlined function of a call, with the request for its gradient."""
     slots = [*given, *named.values()]
     asked = gradient.numpy and low.compilation.numpy
     for place in gradient.asked(len(slots)) if asked else ():
@@ -196,7 +201,7 @@ def _called(
 
 
 def _number(number: float | complex) -> Any:
-    """A number of the text as a value, for a derivative in it."""
+    """Returns a number of the source function as a value, to be differentiated."""
     dtype = "complex128" if isinstance(number, complex) else "float64"
     return full(shape=(), dtype=dtype, value=number)
 
@@ -204,14 +209,17 @@ def _number(number: float | complex) -> Any:
 def _gradients(
     low: Lowering, called: Called, sens: Any, values: Sequence[Value]
 ) -> tuple[list[Value], list[Value]]:
-    """Adds a ``grad`` operation that also gives ``values``; the gradients of the inputs and
+    """Adds a ``grad`` operation that also gives ``values``. Returns the gradients of the inputs and
     those of the weights."""
     request, made = called.request, called.made
     wrt = [made.places[position] for position in request.positions] + made.weights
     attrs = {
-        "callee": low.compilation.unique_function(made.function), "wrt": tuple(wrt),
-        "sens": request.sens == "given", "value": bool(values), **called.mark,
-    }  # fmt: skip
+        "callee": low.compilation.unique_function(made.function),
+        "wrt": tuple(wrt),
+        "sens": request.sens == "given",
+        "value": bool(values),
+        **called.mark,
+    }
     if request.aux or made.writes:
         attrs["outputs"] = (int(request.aux),)
     operands = list(made.operands)
@@ -256,7 +264,7 @@ def _check_sens(low: Lowering, have: Type, want: Type, place: str = "") -> None:
 
 
 def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any]) -> Any:
-    """A ``jvp`` operation; the value, and the tangent of what is differentiated of it."""
+    """Adds a ``jvp`` operation. Returns the value, and the tangent of its differentiated part."""
     request = function.request()
     count = function.inputs
     made = _outlined(low, function.fn, args[:count], {}, request.aux, request.weights)
@@ -273,10 +281,8 @@ def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any])
         for dot, place in zip(args[count:], wrt)
     ]
     output = int(request.aux)
-    attrs = {
-        "callee": low.compilation.unique_function(made.function),
-        "wrt": tuple(wrt), "outputs": (output,),
-    }  # fmt: skip
+    callee = low.compilation.unique_function(made.function)
+    attrs = {"callee": callee, "wrt": tuple(wrt), "outputs": (output,)}
     values = _returned(low, made)
     pushed = values[output]
     dot = Value(pushed.type, f"dot_{pushed.name or 'out'}")
@@ -286,7 +292,7 @@ def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any])
 
 
 def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any]) -> Any:
-    """A ``vmap`` operation: the examples lie along the first axis in it."""
+    """Adds a ``vmap`` operation; the examples lie along the first axis in it."""
     axes = _chosen(low, function.axes_of, len(args))
     batch = Batch(low, axes)
     moved = [batch.moved(low.lifted(arg), axis) for arg, axis in zip(args, axes)]
@@ -325,6 +331,7 @@ def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any])
 
 
 def _chosen(low: Lowering, choose: Any, count: int) -> Any:
+    """Returns the axes of the arguments, in the user's terms."""
     try:
         return choose(count)
     except Exception as error:
@@ -332,7 +339,7 @@ def _chosen(low: Lowering, choose: Any, count: int) -> Any:
 
 
 def _direction(low: Lowering, dot: AnyOperand, type_: Type) -> AnyOperand:
-    """A tangent given for a value of ``type_``; it is stretched, and never cast."""
+    """Returns a tangent given for a value of ``type_``; it is broadcast, and never cast."""
     if isinstance(type_, ArrayType):
         if isinstance(type_of(dot), ScalarType) and type_.dtype is not None:
             known = not isinstance(dot, Value)
@@ -359,7 +366,7 @@ def _outlined(
     aux: bool,
     weights: Sequence[Any] | None,
 ) -> OutlinedCall:
-    """The function to be differentiated, as a function of its own."""
+    """Returns the function to be differentiated, outlined."""
     with low.compilation.differentiating():
         made = low.outline(fn, args, kwargs, aux, weights, effects=True)
     if not isinstance(made.returned, (Value, int, float)):
@@ -387,7 +394,7 @@ def _add(
 
 
 def _returned(low: Lowering, made: OutlinedCall) -> list[Value]:
-    """Values for what the function returns; what it writes comes last."""
+    """Returns values for what the function returns; what it writes comes last."""
     written = [str(write.name or write.target.name) for write in made.writes]
     returns = made.function.returns
     names = [""] * (len(returns) - len(written)) + written
@@ -395,6 +402,6 @@ def _returned(low: Lowering, made: OutlinedCall) -> list[Value]:
 
 
 def _outcome(low: Lowering, values: Sequence[Value], made: OutlinedCall) -> Any:
-    """What the function returned; what it wrote is written here."""
+    """Returns the outcome of the function; what it wrote is written here."""
     apply_writes(low, made, values[len(values) - len(made.writes) :])
     return link_aliases(low, low.unpacked(values[0], made.outcome, made.heap), made)

@@ -1,11 +1,11 @@
-"""The arguments and results of a function called for a batch: where the examples lie in them."""
+"""Arguments and results of a batched call: the axes along which the examples lie."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.errors import CompileError, ShapeError
 from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, tuple_like
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import from_python
@@ -23,12 +23,12 @@ Axes = Any
 
 
 def is_mapped(axes: Axes) -> bool:
-    """Whether anything under these axes differs from example to example."""
+    """True if any value under these axes differs from example to example."""
     return any(map(is_mapped, axes)) if isinstance(axes, tuple) else axes is not None
 
 
 class Batch:
-    """One batched call of ``text``."""
+    """The arguments of one batched call."""
 
     def __init__(self, text: Lowering, axes: Sequence[Axes]):
         self.text = text
@@ -39,11 +39,11 @@ class Batch:
                 "give the batch axis of at least one argument: in_axes=(0, None)",
             )
 
-    def refused(self, cause: str, cure: str = "") -> ShapeError:
-        return self.text.fail(ShapeError, cause, cure)  # type: ignore[return-value]
+    def refused(self, cause: str, cure: str = "") -> CompileError:
+        return self.text.fail(ShapeError, cause, cure)
 
     def each(self, value: Any, axes: Axes, change: Callable[[Any, Any], Any]) -> Any:
-        """``value`` with ``change(leaf, axis)`` for each tensor in it."""
+        """Returns ``value`` with ``change(leaf, axis)`` for each tensor in it."""
         if isinstance(value, HeapRef):
             value = self.text.contents(value)
         if isinstance(value, dict):
@@ -61,7 +61,7 @@ class Batch:
         return change(value, axes)
 
     def moved(self, value: Any, axes: Axes) -> Any:
-        """``value`` with the examples along the first axis of every tensor that has them."""
+        """Returns ``value`` with the examples along the first axis of every batched tensor."""
 
         def first(leaf: Any, axis: int | None) -> Any:
             if axis is None:
@@ -94,7 +94,7 @@ class Batch:
         return leaf.type.shape
 
     def size(self) -> Dim:
-        """How many examples there are, as far as that is known."""
+        """Returns the number of examples, as far as it is known."""
         known = {size for size, _ in self.lengths if size is not None}
         if len(known) > 1:
             sizes = " and ".join(str(size) for size, _ in self.lengths)
@@ -105,7 +105,7 @@ class Batch:
         return known.pop() if known else None
 
     def example(self, value: Any, axes: Axes) -> Any:
-        """Stands for one example: values of the right types, which nothing computes."""
+        """Returns a stand-in for one example: values of the right types, which nothing computes."""
 
         def one(leaf: Any, axis: int | None) -> Any:
             if axis is None:
@@ -117,7 +117,7 @@ class Batch:
         return self.each(value, axes, one)
 
     def whole(self, value: Any, axes: Axes) -> Any:
-        """``value`` with every tensor made a batch, if any is one."""
+        """Returns ``value`` with every tensor made a batch, if any is one."""
         if not is_mapped(axes):
             return value
         _, like = self.lengths[0]
@@ -138,7 +138,7 @@ class Batch:
         return self.each(value, axes, stretched)
 
     def placed(self, outcome: Any, axes: Axes) -> Any:
-        """The results with the examples along ``axes``."""
+        """Returns the results with the examples along ``axes``."""
 
         def last(leaf: Any, axis: int | None) -> Any:
             if not isinstance(leaf, Value) or not isinstance(leaf.type, ArrayType):

@@ -1,4 +1,4 @@
-"""Writes to items: of lists and dicts that the text made, and of tensors, under all their names."""
+"""Assignments to items: of lists and dicts of the heap, and of arrays, under all their names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.objects.array_updates import (
     replace_everywhere,
 )
 from autodiff_compiler.frontend.objects.outside_writes import parameter_behind, store_parameter
-from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.nodes import Value, array_type, type_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.elementwise import arithmetic
@@ -30,17 +30,22 @@ from autodiff_compiler.operators.indexing.concat_and_pad import stack
 
 #: What ``ufunc.at`` does.
 _AT = {
-    np.add: indexing.add_at, np.subtract: indexing.add_at, np.multiply: scatter_reduce.multiply_at,
-    np.maximum: scatter_reduce.maximum_at, np.minimum: scatter_reduce.minimum_at,
-}  # fmt: skip
+    np.add: indexing.add_at,
+    np.subtract: indexing.add_at,
+    np.multiply: scatter_reduce.multiply_at,
+    np.maximum: scatter_reduce.maximum_at,
+    np.minimum: scatter_reduce.minimum_at,
+}
 #: And what it computes at a place that is surely named once.
 _ONCE = {
-    np.multiply: arithmetic.mul, np.maximum: arithmetic.maximum, np.minimum: arithmetic.minimum
-}  # fmt: skip
+    np.multiply: arithmetic.mul,
+    np.maximum: arithmetic.maximum,
+    np.minimum: arithmetic.minimum,
+}
 
 
 def assign_item(low: Lowering, owner: Any, key: Any, value: Any) -> None:
-    """``owner[key] = value``."""
+    """Assigns ``owner[key] = value``."""
     method = low.special(owner, "__setitem__")
     if method is not None:
         low.call(method, (key, value), {})
@@ -82,7 +87,7 @@ def assign_item(low: Lowering, owner: Any, key: Any, value: Any) -> None:
 
 
 def _assign_in_long_list(low: Lowering, owner: HeapRef, key: Any, value: Any) -> bool:
-    """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
+    """Assigns an item of a list of run-time length, or at a run-time position. True if it did."""
     contents = low.state.heap[owner]
     if needs_runtime_list(low, contents, key):
         contents = runtime_lists.as_runtime_list(low, contents)
@@ -94,13 +99,13 @@ def _assign_in_long_list(low: Lowering, owner: HeapRef, key: Any, value: Any) ->
 
 
 def _assign_in_tensor(low: Lowering, owner: Value, key: Any, value: Any) -> None:
-    """``owner[key] = value``, where the value is a tensor, a number or a list of these."""
+    """Assigns ``owner[key] = value``; the value is a tensor, a number or a list of these."""
     parameter = parameter_behind(low, owner)
     if parameter is None:
         refuse_write(low, owner)
     rest, index = encode_index(low, key)
     if isinstance(value, (HeapRef, tuple, list)):
-        value = low.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore[attr-defined]
+        value = low.macro(_array_of, [value], {"dtype": array_type(owner).dtype})
     new = numpy_views.with_written(owner, low.lifted(value), rest, index)
     if rest:
         runtime_lists.require_item(low, new)
@@ -111,7 +116,7 @@ def _assign_in_tensor(low: Lowering, owner: Value, key: Any, value: Any) -> None
 
 
 def update_at(low: Lowering, function: Any, owner: Any, key: Any, value: Any) -> None:
-    """``np.add.at(owner, key, value)`` and its like."""
+    """Updates items of an array in place: ``np.add.at(owner, key, value)`` and its like."""
     if function not in _AT or not isinstance(owner, Value):
         raise low.fail(
             UnsupportedSyntax,
@@ -130,19 +135,19 @@ def update_at(low: Lowering, function: Any, owner: Any, key: Any, value: Any) ->
 
 
 def _is_part(owner: Value, value: Any, rest: Sequence[Any], index: Any) -> bool:
-    """Decide whether an index of numbers and slices is written to in an array of floats."""
+    """True if an index of numbers and slices is written to in an array of floats."""
     types = [type_of(each) for each in rest]
     numbers = all(
         getattr(each, "ndim", 0) == 0 and getattr(each, "dtype", None) != "bool" for each in types
     )
     plain = not any(isinstance(part, bool) for part in index)
     real = getattr(type_of(value), "dtype", "float") or ""
-    floats = "float" in (owner.type.dtype or "") and "complex" not in real  # type: ignore[attr-defined]
+    floats = "float" in (array_type(owner).dtype or "") and "complex" not in real
     return bool(index) and numbers and plain and floats and not isinstance(value, complex)
 
 
 def _array_of(items: Sequence[Any], dtype: str | None) -> Any:
-    """The array of what is in a list, in the dtype of the array that it is written to."""
+    """Returns the array of what is in a list, in the dtype of the array that it is written to."""
     parts = [_array_of(item, dtype) if isinstance(item, (list, tuple)) else item for item in items]
     if all(isinstance(part, (bool, int, float, complex)) for part in parts):
         return Tensor(np.array(parts, dtype))

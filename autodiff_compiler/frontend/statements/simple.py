@@ -1,4 +1,4 @@
-"""Statements: each changes the state; ``return`` alone gives something."""
+"""Handlers of statements. Each changes the state; ``return`` alone gives an outcome."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ from autodiff_compiler.ir.types import ArrayType
 
 
 def block(low: Lowering, statements: Sequence[Any]) -> Any:
+    """Lowers statements one after the other, until one leaves the block."""
     for number, statement in enumerate(statements):
         if low.catching:
             return _before(low, statement, statements[number + 1 :])
@@ -54,8 +55,7 @@ def block(low: Lowering, statements: Sequence[Any]) -> Any:
 
 
 def _before(low: Lowering, statement: Any, rest: Sequence[Any]) -> Any:
-    """Lowers a statement and the rest of its block, which is not reached from where something
-    was thrown."""
+    """Lowers a statement and the rest of its block, which is not reached after an exception."""
     if isinstance(statement, gast.If):
         statement, rest = _with_rest(statement, rest)
     waiting = [rest] if rest else []
@@ -70,9 +70,12 @@ def _before(low: Lowering, statement: Any, rest: Sequence[Any]) -> Any:
 
 
 def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcome: outcome) -> Any:
-    """Lowers a statement. A problem is kept, what the statement sets is poisoned, and the
-    lowering goes on, to find the other problems. If the statement is left from its middle, what
-    follows it (``then``) stands where it ends."""
+    """Lowers a statement.
+
+    A problem is kept, the variables that the statement assigns are poisoned, and lowering goes on,
+    to find the other problems. If the statement may be left by an exception, what follows it
+    (``then``) stands at its end.
+    """
     told = len(low.compilation.problems)
     try:
         with low.builder.at(low.source.span(node)):
@@ -182,7 +185,7 @@ def _module(low: Lowering, name: str, package: str | None = None) -> Any:
 
 
 def execute_pass(low: Lowering, node: Any) -> None:
-    """Nothing to do."""
+    """Does nothing."""
 
 
 def execute_function_def(low: Lowering, node: Any) -> None:
@@ -248,16 +251,16 @@ def execute_aug_assign(low: Lowering, node: Any) -> None:
 
 
 def _augmented(low: Lowering, old: Any, new: Any) -> Any:
-    """What ``old += x`` leaves. NumPy's arrays are written to, so that every name sees it;
-    its scalars, and Tensors, are not."""
+    """Returns the value of ``old += x``. An array of NumPy is written to, so that every name sees
+    it; a scalar or Tensor is not."""
     if not _fits(low, old, new, "make a new array: x = x + y"):
         return new
     return replace_array(low, old, new)
 
 
 def _fits(low: Lowering, old: Any, new: Any, cure: str) -> bool:
-    """Whether ``new`` is put where the array ``old`` is; refused where NumPy would not do it,
-    though it puts anything there that it is assigned."""
+    """True if ``new`` is written into the array ``old``. Refuses a dtype that NumPy does not cast
+    in place."""
     if not low.compilation.numpy or not isinstance(old, Value) or not isinstance(new, Value):
         return False
     before, after = old.type, new.type
@@ -281,6 +284,7 @@ def evaluate_named_expr(low: Lowering, node: Any) -> Any:
 
 
 def assign(low: Lowering, target: Any, value: Any) -> None:
+    """Binds the target of an assignment."""
     if isinstance(target, gast.Name):
         bind_name(low, target.id, value)
     elif isinstance(target, (gast.Tuple, gast.List)):
@@ -295,6 +299,7 @@ def assign(low: Lowering, target: Any, value: Any) -> None:
 
 
 def _unpack(low: Lowering, target: Any, value: Any) -> None:
+    """Binds the targets of ``a, b = value``."""
     stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
     want = len(target.elts)
     contents = low.state.heap[value] if isinstance(value, HeapRef) else value
@@ -320,7 +325,7 @@ def _unpack(low: Lowering, target: Any, value: Any) -> None:
 
 
 def _assign_all(low: Lowering, targets: Sequence[Any], values: Sequence[Any]) -> None:
-    """Assign one after the other. What a target writes to shows in the values that wait."""
+    """Assigns one after the other. A write to one target shows in the values that wait."""
     writing = any(isinstance(part, gast.Subscript) for part in targets[:-1])
     if not (low.compilation.numpy and writing):
         for target, value in zip(targets, values):
@@ -335,7 +340,8 @@ def _assign_all(low: Lowering, targets: Sequence[Any], values: Sequence[Any]) ->
 
 
 def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """If a branch of an ``if`` raises, what follows it is the rest of the other branch."""
+    """Returns an ``if`` and the rest of its block. If a branch raises, the rest joins the other
+    branch."""
     body, orelse = statement.body, statement.orelse
     if ends(body):
         orelse = [*orelse, *rest]
@@ -352,9 +358,9 @@ def _handed_on(node: Any) -> set[Any]:
     names = [target for target in node.targets if isinstance(target, gast.Name)]
     pairs = [(target, node.value) for target in node.targets]
     for target, value in pairs:
-        both = [getattr(each, "elts", None) for each in (target, value)]
-        if all(both) and len(both[0]) == len(both[1]):  # type: ignore[arg-type]
-            pairs += zip(*both)
+        targets, values = (getattr(each, "elts", None) for each in (target, value))
+        if targets and values and len(targets) == len(values):
+            pairs += zip(targets, values)
     for target, value in pairs:
         all_names = value is not node.value or len(names) == len(node.targets)
         if isinstance(target, gast.Name) and all_names:
@@ -363,7 +369,7 @@ def _handed_on(node: Any) -> set[Any]:
 
 
 def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
-    """What Python says of an assignment with too many or too few names."""
+    """Returns Python's error of an assignment with too many or too few names."""
     if have > want:
         return ValueError(f"too many values to unpack (expected {want})")
     least = f"at least {want - 1}" if starred else str(want)
@@ -371,8 +377,8 @@ def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
 
 
 def _method_chain(value: Any) -> set[Any]:
-    """Returns the calls of an expression that is nothing but calls of methods, one on the other: no
-    other part of it can have been read before they change something."""
+    """Returns the calls of an expression that consists of method calls alone, each on the result of
+    the one before. No other part of it can have been read before they change something."""
     found: set[Any] = set()
     while isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute):
         found.add(value)
