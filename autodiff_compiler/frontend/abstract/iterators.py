@@ -98,7 +98,8 @@ def as_variable(low: Evaluator, value: Any) -> Any:
 
 
 def drain(low: Evaluator, value: Any) -> Any:
-    """Returns the iterable for a loop without early exits. An iterator is exhausted by it."""
+    """Returns the iterable for a loop that runs to its end. An iterator that has not started is
+    replaced by its lazy iterable, and is then exhausted."""
     if not is_iterator(value) or not _is_unstarted(low.state.heap[value]):
         return value
     source = low.state.heap[value]
@@ -107,8 +108,8 @@ def drain(low: Evaluator, value: Any) -> Any:
 
 
 def drain_at_once(low: Evaluator, value: Any) -> Any:
-    """As ``drain``, for a caller that needs all items at once: a generator expression may become
-    the list that a loop makes."""
+    """Returns the iterable as ``drain`` does, for a caller that needs all items at once. A
+    generator expression may then become the list that a loop makes."""
     source = drain(low, value)
     if isinstance(source, LazyIterable) and source.kind == "generator":
         return low.handlers.evaluate_generator(low, source.function, source.sources[0])
@@ -127,7 +128,7 @@ def remaining_items(low: Evaluator, ref: HeapRef) -> Iterator[Any]:
 
 
 def items_of(low: Evaluator, value: Any) -> Iterator[Any]:
-    """As ``remaining_items``, for any iterable."""
+    """Yields the items of any iterable as ``remaining_items`` does."""
     ref = iterator_over(low, value)
     yield from remaining_items(low, ref)
     if ref is not value:
@@ -191,7 +192,8 @@ def _next_of_filter(low: Evaluator, ref: HeapRef, part: LazyIterable) -> Any:
 
 
 def _next_of_chain(low: Evaluator, ref: HeapRef, chain: LazyIterable) -> Any:
-    """The first source yields the iterables that are chained. The second is the current one."""
+    """Returns the next item of the second source, the current iterable. The first source yields the
+    iterables behind it."""
     rest, present = chain.sources
     while (item := _next_item(low, present)) is End:
         if (following := _next_item(low, rest)) is End:
@@ -203,7 +205,7 @@ def _next_of_chain(low: Evaluator, ref: HeapRef, chain: LazyIterable) -> Any:
 
 
 def _next_of_zip_longest(low: Evaluator, ref: HeapRef, rows: LazyIterable) -> Any:
-    """A source at its end becomes an empty iterator, so that it is not asked again."""
+    """Returns the next row. A source at its end becomes an empty iterator: it is not read again."""
     row = [_next_item(low, source) for source in rows.sources]
     if all(item is End for item in row):
         low.state.heap[ref] = ()
@@ -216,7 +218,7 @@ def _next_of_zip_longest(low: Evaluator, ref: HeapRef, rows: LazyIterable) -> An
 
 
 def _next_of_pairwise(low: Evaluator, ref: HeapRef, pairs: LazyIterable) -> Any:
-    """The second source has the previous item, if there is one."""
+    """Returns the next pair. The second source has the previous item, if there is one."""
     source, last = pairs.sources
     before, item = _last_or_next(low, source, last), End
     if before is not End and (item := _next_item(low, source)) is not End:
@@ -233,7 +235,7 @@ def _last_or_next(low: Evaluator, source: HeapRef, last: HeapRef) -> Any:
 
 
 def _next_of_accumulate(low: Evaluator, ref: HeapRef, sums: LazyIterable) -> Any:
-    """The second source has the result for the previous items, if there were any."""
+    """Returns the next result. The second source has the previous one, if there is one."""
     source, last = sums.sources
     before, item = _next_item(low, last), _next_item(low, source)
     if item is End:
@@ -248,8 +250,8 @@ def _next_of_accumulate(low: Evaluator, ref: HeapRef, sums: LazyIterable) -> Any
 
 
 def _next_of_islice(low: Evaluator, ref: HeapRef, part: LazyIterable) -> Any:
-    """``part.start`` has the number of items read, the position of the next one that is wanted,
-    the end, and the step."""
+    """Returns the next wanted item. ``part.start`` has the number of items read, the position of
+    the next wanted one, the end, and the step."""
     (source,), (at, wanted, stop, step) = part.sources, part.start
     while at != stop and (item := _next_item(low, source)) is not End:
         at += 1
@@ -331,7 +333,7 @@ def _eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _eagerly_with_counts(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``_eagerly``, where only the first argument has items."""
+    """Returns a function as ``_eagerly`` does, if only the first argument has items."""
 
     def apply(low: Evaluator, source: Any, *counts: Any) -> HeapRef:
         known = [low.static(count, "the number of items to take") for count in counts]

@@ -52,7 +52,7 @@ def with_written(source: Value, new: Any, rest: Sequence[Any], index: Any) -> An
     return indexing.set_item(source, new, *rest, index=index)
 
 
-#: How to write the new value of a view back to its base array, by the operator that made the view.
+#: Functions that write the new value of a view to its base array, by the view's operator.
 #: Results of other operators are not written through.
 _WRITE_BACK: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
     indexing.index: lambda source, new, op: with_written(

@@ -83,12 +83,12 @@ class Lowering:
         self.frame: Frame = Frame(around.source, around.function, tree=around.text)
         #: The frames of this function that wait for a call to end.
         self.waiting_frames: list[Frame] = []
-        #: Where the source function begins, and how many branches and loops are open.
+        #: The place where the source function begins, and the number of open branches and loops.
         self.started: Span | None = None
         self.depth = 0
 
         self.parameters: list[Value] = []
-        #: What the caller gave for each parameter, and the caller's value behind each array.
+        #: The caller's argument for each parameter, and the caller's value behind each leaf.
         self.arguments: dict[Value, Any] = {}
         self.caller_values: dict[Value, Any] = {}
         #: Values that stand here for values of the caller's.
@@ -126,7 +126,7 @@ class Lowering:
         self.hooks: list[tuple[Value, Op]] = []
         #: True if one of them is an argument, whose whole cotangent only the caller knows.
         self.hooks_argument = False
-        #: How many calls in this function were marked for a later gradient.
+        #: The number of calls in this function that were marked for a later gradient.
         self.marked_calls = 0
 
     # ---- by kind

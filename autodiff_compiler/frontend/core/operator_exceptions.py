@@ -91,7 +91,7 @@ def _of_fail(op: Op) -> Exceptions:
 
 
 def _of_text(op: Op) -> Exceptions:
-    """A format specification may not fit its value."""
+    # A format specification may not fit its value.
     plain = op.attrs["sign"] == "format" and "{:" not in op.attrs["pattern"]
     return () if plain else _ANY_FAILURE
 

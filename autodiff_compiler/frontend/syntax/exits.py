@@ -91,12 +91,12 @@ class ExitAnalysis:
 
 
 def exits_of(block: Sequence[gast.stmt]) -> Exits:
-    """Return the kinds of exit by which ``block`` may be left early."""
+    """Returns the kinds of exit by which ``block`` may be left early."""
     return ExitAnalysis().exits_of(block)
 
 
 def never_falls_through(block: Sequence[gast.stmt]) -> bool:
-    """Decide whether control never reaches the end of ``block``."""
+    """True if control never reaches the end of ``block``."""
     return ExitAnalysis().never_falls_through(block)
 
 

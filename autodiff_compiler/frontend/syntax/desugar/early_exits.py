@@ -419,7 +419,7 @@ def _with_final_return(block: Block, at: gast.AST, exits: ExitAnalysis) -> Block
 
 
 def _names(tree: gast.AST) -> set[str]:
-    """Every name in ``tree``, whatever it names."""
+    """Returns the names of variables, functions and imports in ``tree``."""
     parts = list(nodes_in(tree))
     fields = ("id", "name", "asname")
     return {name for part in parts for field in fields if (name := getattr(part, field, None))}
