@@ -26,17 +26,13 @@ from autodiff_compiler.common.tensor_repr import tensor_text
 from autodiff_compiler.ir.nodes import Operand
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the arithmetic, and the methods that ``ops`` installs
     from autodiff_compiler.common.tensor_methods import TensorMethods
-
-    class _Base(TensorMethods, Operand):
-        """The arithmetic, and the methods that ``ops`` installs."""
-
 else:
-    _Base = Operand
+    TensorMethods = Operand
 
 
-class Tensor(_Base):
+class Tensor(TensorMethods):
     """An n-dimensional array of one dtype.
 
     ``input_data`` is Python data or an array, which is copied, or a Tensor, whose memory is shared

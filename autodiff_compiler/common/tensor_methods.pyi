@@ -9,8 +9,9 @@ from typing import Any, Literal, overload
 
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ir.nodes import Operand
 
-class TensorMethods:
+class TensorMethods(Operand):
     # ---- arithmetic and comparisons
 
     def __add__(self, other: Any) -> Tensor: ...

@@ -86,8 +86,11 @@ Keywords = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CallRule:
-    """What happens with callees of one kind. ``applies`` and ``call`` take the lowering, the
-    callee, its positional arguments and its keywords."""
+    """A row of the table: callees of one kind, and their handler.
+
+    ``applies`` and ``call`` take the lowering, the callee, its positional arguments and its
+    keywords.
+    """
 
     name: str
     summary: str
@@ -554,18 +557,20 @@ CALL_RULES: Sequence[CallRule] = (
 
 
 def _got(low: Lowering, getter: Any, key: Any, thing: Any) -> Any:
-    """What ``itemgetter`` or ``attrgetter`` gets."""
+    """Returns what ``itemgetter`` or ``attrgetter`` gets."""
     if isinstance(getter, operator.itemgetter):
         return subscript(low, thing, key)
     return functools.reduce(low.attribute, key.split("."), thing)
 
 
 def _tensor_of(value: Value, dtype: Any = None) -> Value:
-    """``Tensor(x)`` of a run-time tensor or number."""
-    if dtype is None and isinstance(value.type, ArrayType):
+    """Returns ``Tensor(x)`` of a run-time tensor or number."""
+    if dtype is not None:
+        name = to_numpy_name(dtype)
+    elif isinstance(value.type, ArrayType):
         return value
-    name = to_numpy_name(dtype) if dtype is not None else {"int": "int64", "bool": "bool"}.get(
-        str(value.type), "float32")  # fmt: skip
+    else:
+        name = {"int": "int64", "bool": "bool"}.get(str(value.type), "float32")
     return value if name == value.dtype_name else structure.cast(value, dtype=name)
 
 
@@ -593,7 +598,7 @@ def _is_plain(low: Lowering, thing: Any) -> bool:
 
 
 def _is_of_named_tuple(callee: Any) -> bool:
-    """Whether ``callee`` is a class of named tuples, or a method that these come with."""
+    """True for a class of named tuples, and for a method that these come with."""
     kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
     own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
     return own and issubclass(kind, tuple) and hasattr(kind, "_fields")

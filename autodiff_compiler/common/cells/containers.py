@@ -9,14 +9,19 @@ __macro__ = True
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 
+if TYPE_CHECKING:  # what a mixin stands before
+    _Mixin = Cell
+else:
+    _Mixin = object
 
-class _Sequence(Cell):
-    """Base of sequences of Cells. ``cell_list`` is the tuple of the children."""
+
+class _Sequence(_Mixin):
+    """Mixin of the Cells that are sequences. ``cell_list`` is the tuple of the children."""
 
     def __init__(self, children: Iterable[tuple[str, Any]], auto_prefix: bool = True):
         super().__init__(auto_prefix)
@@ -90,7 +95,7 @@ class _Sequence(Cell):
         return self
 
 
-class SequentialCell(_Sequence):
+class SequentialCell(_Sequence, Cell):
     """Composition of cells: each gets the output of the one before.
 
     Takes cells, one list of them, or one OrderedDict whose keys become names.
@@ -110,7 +115,7 @@ class SequentialCell(_Sequence):
         return x
 
 
-class CellList(_Sequence):
+class CellList(_Sequence, Cell):
     """A list of cells, for loops in ``construct``."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
