@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autodiff_compiler import compile_info
-from autodiff_compiler.operators.elementwise import arithmetic
+from autodiff_compiler.operators.elementwise import activation, arithmetic
 from tests.fuzz.checks import Wrong, loaded, outcome
 from tests.fuzz.kinds import ARRAYS
 from tests.fuzz.programs import Writer, module
@@ -42,7 +42,7 @@ def test_a_program_that_goes_wrong_is_made_small(
 ) -> None:
     """The test that is printed fails with a wrong derivative of sigmoid, and passes without."""
     seed = 5323
-    monkeypatch.setitem(arithmetic.sigmoid.adjoint, "x", lambda ct, out: ct * out)
+    monkeypatch.setitem(activation.sigmoid.adjoint, "x", lambda ct, out: ct * out)
     text = Writer(seed).text()
     program = loaded("went_wrong", module(range(seed, seed + 1)), tmp_path).Program5323
     with pytest.raises(Wrong) as raised:

@@ -14,15 +14,8 @@ from collections.abc import Callable, Sequence
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.core.families import elementwise, floating, real_function, signed
-from autodiff_compiler.operators.elementwise.arithmetic import (
-    XY,
-    exp,
-    log,
-    round,
-    sigmoid,
-    sign,
-    where,
-)
+from autodiff_compiler.operators.elementwise.activation import sigmoid
+from autodiff_compiler.operators.elementwise.arithmetic import XY, exp, log, round, sign, where
 from autodiff_compiler.operators.elementwise.comparisons import equal
 from autodiff_compiler.operators.elementwise.error_function import (
     MIDDLE,

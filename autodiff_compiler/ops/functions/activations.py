@@ -40,29 +40,29 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
         return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
     if approximate == "tanh":
         inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * arithmetic.square(input))
-        return input * arithmetic.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
+        return input * activation.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
     raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 
 
 def fast_gelu(x: Any) -> Tensor:
     """Returns x * sigmoid(1.702 x), close to ``gelu``."""
-    return x * arithmetic.sigmoid(1.702 * x)
+    return x * activation.sigmoid(1.702 * x)
 
 
 def silu(input: Any) -> Tensor:
     """Returns input * sigmoid(input)."""
-    return input * arithmetic.sigmoid(input)
+    return input * activation.sigmoid(input)
 
 
 @also(x="input")
 def mish(input: Any) -> Tensor:
     """Returns input * tanh(softplus(input))."""
-    return input * arithmetic.tanh(arithmetic.softplus(input))
+    return input * activation.tanh(activation.softplus(input))
 
 
 def logsigmoid(x: Any) -> Tensor:
     """Returns log(sigmoid(x)), exact also where the sigmoid is 0."""
-    return -arithmetic.softplus(-x)
+    return -activation.softplus(-x)
 
 
 def relu6(x: Any) -> Tensor:
@@ -117,7 +117,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 def tanhshrink(input: Any) -> Tensor:
     """Returns input - tanh(input)."""
-    return input - arithmetic.tanh(input)
+    return input - activation.tanh(input)
 
 
 def softsign(x: Any) -> Tensor:
@@ -139,7 +139,7 @@ def threshold(input: Any, thr: Any, value: Any) -> Tensor:
 def glu(x: Any, axis: int = -1) -> Tensor:
     """Returns the first half along an axis times the sigmoid of the second."""
     first, second = _halves(x, axis, "glu")
-    return first * arithmetic.sigmoid(second)
+    return first * activation.sigmoid(second)
 
 
 def swiglu(input: Any, dim: int = -1) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.operators.elementwise import arithmetic, comparisons, powers
+from autodiff_compiler.operators.elementwise import activation, arithmetic, comparisons, powers
 from autodiff_compiler.ops.core.shape_queries import in_dtype
 
 
@@ -149,7 +149,7 @@ def cosh(input: Any) -> Tensor:
 
 def tanh(input: Any) -> Tensor:
     """Returns the hyperbolic tangent."""
-    return arithmetic.tanh(input)
+    return activation.tanh(input)
 
 
 def asinh(input: Any) -> Tensor:
@@ -169,7 +169,7 @@ def atanh(input: Any) -> Tensor:
 
 def sigmoid(input: Any) -> Tensor:
     """Returns 1 / (1 + exp(-input))."""
-    return arithmetic.sigmoid(input)
+    return activation.sigmoid(input)
 
 
 def relu(input: Any) -> Tensor:
@@ -184,7 +184,7 @@ def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
     From a threshold of 20 on the two are the same to 2e-9, and the first is taken everywhere.
     """
     scaled = input if beta == 1 else input * beta
-    smooth = arithmetic.softplus(scaled)
+    smooth = activation.softplus(scaled)
     smooth = smooth if beta == 1 else smooth / beta
     return smooth if threshold >= 20 else arithmetic.where(scaled > threshold, input, smooth)
 

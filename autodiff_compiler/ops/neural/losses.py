@@ -13,7 +13,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators.elementwise import arithmetic as records
+from autodiff_compiler.operators.elementwise import activation, arithmetic
 from autodiff_compiler.operators.elementwise.activation import huber, logistic_loss
 from autodiff_compiler.ops.core.argument_aliases import also
 from autodiff_compiler.ops.core.shape_queries import (
@@ -48,12 +48,12 @@ def reduced(loss: Any, reduction: str) -> Any:
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Returns (input - target) ** 2."""
-    return reduced(records.square(input - target), reduction)
+    return reduced(arithmetic.square(input - target), reduction)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Returns abs(input - target)."""
-    return reduced(records.abs(input - target), reduction)
+    return reduced(arithmetic.abs(input - target), reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -165,8 +165,8 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """Returns -(target log(input) + (1 - target) log(1 - input)), the logarithms at least -27.6."""
-    certain = target * records.log(input + _TINY)
-    loss = -(certain + (1.0 - target) * records.log(1.0 - input + _TINY))
+    certain = target * arithmetic.log(input + _TINY)
+    loss = -(certain + (1.0 - target) * arithmetic.log(1.0 - input + _TINY))
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -180,7 +180,7 @@ def binary_cross_entropy_with_logits(
         loss = logistic_loss(logits, label)
     else:
         hit = pos_weight * label
-        loss = hit * records.softplus(-logits) + (1.0 - label) * records.softplus(logits)
+        loss = hit * activation.softplus(-logits) + (1.0 - label) * activation.softplus(logits)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -190,7 +190,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     'batchmean' divides the sum by the size of axis 0.
     """
     none = elementwise.equal(labels, 0.0)
-    certain = records.log(elementwise.where(none, 1.0, labels))
+    certain = arithmetic.log(elementwise.where(none, 1.0, labels))
     loss = labels * (certain - elementwise.where(none, 0.0, logits))
     if reduction == "batchmean":
         return reductions.sum(loss) / arrays.shape(logits)[0]
@@ -204,7 +204,7 @@ def cosine_embedding_loss(
     margin."""
     axis = _class_axis(input1, "cosine_embedding_loss")
     cosine = scans_and_norms.cosine_similarity(input1, input2, dim=axis)
-    excess = records.relu(cosine - margin)
+    excess = arithmetic.relu(cosine - margin)
     return reduced(elementwise.where(target > 0, 1.0 - cosine, excess), reduction)
 
 
@@ -212,7 +212,7 @@ def hinge_embedding_loss(
     inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """Returns inputs where the target is 1, else max(0, margin - inputs)."""
-    excess = records.relu(margin - inputs)
+    excess = arithmetic.relu(margin - inputs)
     return reduced(elementwise.where(targets > 0, inputs, excess), reduction)
 
 
@@ -221,7 +221,7 @@ def margin_ranking_loss(
 ) -> Tensor:
     """Returns max(0, margin - target * (input1 - input2)): target 1 ranks the first input
     higher."""
-    return reduced(records.relu(margin - target * (input1 - input2)), reduction)
+    return reduced(arithmetic.relu(margin - target * (input1 - input2)), reduction)
 
 
 def gaussian_nll_loss(
@@ -230,7 +230,7 @@ def gaussian_nll_loss(
     """Returns (log(var) + (x - target) ** 2 / var) / 2, var at least eps; ``full`` adds log(2 pi) /
     2."""
     var = elementwise.clamp(var, eps)
-    loss = 0.5 * (records.log(var) + records.square(x - target) / var)
+    loss = 0.5 * (arithmetic.log(var) + arithmetic.square(x - target) / var)
     return reduced(loss + 0.5 * math.log(2.0 * math.pi) if full else loss, reduction)
 
 
@@ -244,7 +244,7 @@ def multilabel_soft_margin_loss(
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Returns log(1 + exp(-target * input)) for targets 1 and -1."""
-    return reduced(records.softplus(-target * input), reduction)
+    return reduced(activation.softplus(-target * input), reduction)
 
 
 def multi_margin_loss(
@@ -261,9 +261,9 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError(f"p of multi_margin_loss must be 1 or 2, not {p}")
     place = arrays.expand_dims(target, axis)
-    excess = records.relu(margin - arrays.gather_elements(input, axis, place) + input)
+    excess = arithmetic.relu(margin - arrays.gather_elements(input, axis, place) + input)
     classes = elementwise.not_equal(creation.arange(arrays.shape(input)[axis]), place)
-    excess = in_dtype(classes, dtype_of(input)) * (excess if p == 1 else records.square(excess))
+    excess = in_dtype(classes, dtype_of(input)) * (excess if p == 1 else arithmetic.square(excess))
     loss = reductions.mean(excess, axis)
     return reduced(loss if weight is None else loss * arrays.gather(weight, target, 0), reduction)
 
@@ -279,7 +279,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     place = arrays.expand_dims(elementwise.where(counts, target, -1), -1)
     wanted = reductions.any(elementwise.equal(creation.arange(classes), place), -2)
     score = arrays.gather_elements(input, -1, elementwise.maximum(target, 0))
-    excess = records.relu(1.0 - arrays.expand_dims(score, -1) + arrays.expand_dims(input, -2))
+    excess = arithmetic.relu(1.0 - arrays.expand_dims(score, -1) + arrays.expand_dims(input, -2))
     others = 1 - in_dtype(arrays.expand_dims(wanted, -2), "int32")
     excess = excess * (in_dtype(arrays.expand_dims(counts, -1), "int32") * others)
     return reduced(reductions.sum(excess, (-2, -1)) / classes, reduction)
@@ -303,8 +303,8 @@ def triplet_margin_loss(
 
     far = distance(anchor, negative)
     if swap:
-        far = records.minimum(far, distance(positive, negative))
-    return reduced(records.relu(margin + distance(anchor, positive) - far), reduction)
+        far = arithmetic.minimum(far, distance(positive, negative))
+    return reduced(arithmetic.relu(margin + distance(anchor, positive) - far), reduction)
 
 
 __all__ = [

@@ -7,27 +7,27 @@ __macro__ = True
 
 from typing import Any
 
-from autodiff_compiler.operators.elementwise import arithmetic as records
+from autodiff_compiler.operators.elementwise import activation, arithmetic
 from autodiff_compiler.ops.functions.arrays import chunk
 from autodiff_compiler.ops.neural.dense import dense
 
 
 def tanh_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     """Returns tanh(x + W h + b); x is the input's part. A state is a tuple, here (h,)."""
-    return (records.tanh(x + dense(state[0], weight, bias)),)
+    return (activation.tanh(x + dense(state[0], weight, bias)),)
 
 
 def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     """Returns relu(x + W h + b); x is the input's part."""
-    return (records.relu(x + dense(state[0], weight, bias)),)
+    return (arithmetic.relu(x + dense(state[0], weight, bias)),)
 
 
 def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     """Returns the next (h, c); x is the input's part of the gates."""
     h, c = state
     i, f, g, o = chunk(x + dense(h, weight, bias), 4, -1)
-    c = records.sigmoid(f) * c + records.sigmoid(i) * records.tanh(g)
-    return records.sigmoid(o) * records.tanh(c), c
+    c = activation.sigmoid(f) * c + activation.sigmoid(i) * activation.tanh(g)
+    return activation.sigmoid(o) * activation.tanh(c), c
 
 
 def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
@@ -35,8 +35,8 @@ def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
     h = state[0]
     r_x, z_x, n_x = chunk(x, 3, -1)
     r_h, z_h, n_h = chunk(dense(h, weight, bias), 3, -1)
-    n = records.tanh(n_x + records.sigmoid(r_x + r_h) * n_h)
-    return (n + records.sigmoid(z_x + z_h) * (h - n),)
+    n = activation.tanh(n_x + activation.sigmoid(r_x + r_h) * n_h)
+    return (n + activation.sigmoid(z_x + z_h) * (h - n),)
 
 
 #: The step of a plain recurrent net by its nonlinearity.

@@ -33,15 +33,8 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, ArrayType
-from autodiff_compiler.operators.elementwise.arithmetic import (
-    abs,
-    expm1,
-    hypot,
-    log1p,
-    sigmoid,
-    softplus,
-    tanh,
-)
+from autodiff_compiler.operators.elementwise.activation import sigmoid, softplus, tanh
+from autodiff_compiler.operators.elementwise.arithmetic import abs, expm1, hypot, log1p
 from autodiff_compiler.operators.elementwise.special import logaddexp
 from autodiff_compiler.operators.reductions.axis_functions import log_softmax, softmax
 from autodiff_compiler.operators.reductions.reduce import logsumexp, norm, std
