@@ -6,7 +6,7 @@ import gast
 import numpy as np
 
 from autodiff_compiler import grad
-from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
+from autodiff_compiler.frontend.syntax.desugar.steps import desugared
 from autodiff_compiler.frontend.syntax.source import read_source
 
 

@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.core.error_translation import usage_of
 from autodiff_compiler.frontend.core.lowering import Lowering, call_site
 from autodiff_compiler.frontend.core.naming import bind_closure_arguments
 from autodiff_compiler.frontend.core.unwinding import handling, resumable
-from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
+from autodiff_compiler.frontend.syntax.desugar.steps import desugared
 from autodiff_compiler.frontend.syntax.desugar.subset import check
 from autodiff_compiler.frontend.syntax.source import read_source, span_of_class
 from autodiff_compiler.ir.builder import Unreached

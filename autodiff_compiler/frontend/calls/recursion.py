@@ -34,7 +34,7 @@ from autodiff_compiler.frontend.calls.outlined_calls import call_outlined
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import handling, has_thrown
-from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
+from autodiff_compiler.frontend.syntax.desugar.steps import desugared
 from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
 from autodiff_compiler.frontend.syntax.source import RelocatedSource, read_source
 from autodiff_compiler.ir.effects import Effects

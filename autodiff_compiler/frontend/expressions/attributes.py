@@ -25,13 +25,13 @@ from autodiff_compiler.frontend.core.error_translation import refused_object_dic
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.frontend.core.python_values import refuse_foreign
-from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES
-from autodiff_compiler.frontend.numpy_rules.sharing import (
+from autodiff_compiler.frontend.numpy_rules.copies_and_views import (
     ATTRIBUTES,
     NumpyCall,
     place_result,
     row_of,
 )
+from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.numpy_rules.writes import WRITING_METHODS
 from autodiff_compiler.frontend.objects.attribute_protocol import get_attribute
 from autodiff_compiler.ir.nodes import Value

@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers, refuse_foreign
-from autodiff_compiler.frontend.numpy_rules.sharing import index_without_axes
+from autodiff_compiler.frontend.numpy_rules.copies_and_views import index_without_axes
 from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType

@@ -20,7 +20,7 @@ from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import TensorMethod
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers
-from autodiff_compiler.frontend.numpy_rules.sharing import (
+from autodiff_compiler.frontend.numpy_rules.copies_and_views import (
     METHODS,
     PERHAPS,
     NumpyCall,

@@ -19,7 +19,7 @@ from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import python_containers
-from autodiff_compiler.frontend.numpy_rules.sharing import is_array
+from autodiff_compiler.frontend.numpy_rules.copies_and_views import is_array
 from autodiff_compiler.frontend.objects.array_updates import replace_array
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType

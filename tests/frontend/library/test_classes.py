@@ -11,7 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
+from autodiff_compiler.frontend.numpy_rules import copies_and_views
 from tests.frontend.written_programs import X, problems, program, refused
 
 #: What functions are called with, where one array is not enough.
@@ -49,11 +49,11 @@ _OPERANDS = ["x[2]", "np.array(x[2])", "x[2:3]"]
 def _expressions() -> list[str]:
     """Returns all functions, methods and attributes of the table, on every kind of operand, whose
     result has no axes."""
-    names = [*numpy_sharing._rows(numpy_sharing._FUNCTIONS), "full", "sqrt", "maximum"]
+    names = [*copies_and_views._rows(copies_and_views._FUNCTIONS), "full", "sqrt", "maximum"]
     calls = [_CALLS.get(name, f"np.{name}({{0}})") for name in names]
     calls += ["np.maximum({0}, 0.0)"]
-    calls += [_METHODS.get(name, f"{{0}}.{name}()") for name in numpy_sharing.METHODS]
-    calls += [f"{{0}}.{name}" for name in numpy_sharing.ATTRIBUTES] + _SYNTAX
+    calls += [_METHODS.get(name, f"{{0}}.{name}()") for name in copies_and_views.METHODS]
+    calls += [f"{{0}}.{name}" for name in copies_and_views.ATTRIBUTES] + _SYNTAX
     found = dict.fromkeys(call.format(each) for call in calls for each in _OPERANDS)
     return [text for text in found if _has_no_axes(text)]
 

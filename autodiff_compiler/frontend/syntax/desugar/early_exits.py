@@ -50,18 +50,14 @@ A loop with early exits is a ``ForUntil`` or ``WhileUntil`` with a tuple of name
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import gast
 
-from autodiff_compiler.fast_ast import copied, nodes_in
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.syntax import builders
-from autodiff_compiler.frontend.syntax.desugar.insert_gradient import desugar_insert_gradient
-from autodiff_compiler.frontend.syntax.desugar.match_statement import desugar_match
-from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import desugar_nonlocal
 from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     CaughtException,
     Reraise,
@@ -69,8 +65,6 @@ from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     resolve_except_clauses,
     with_visible_handlers,
 )
-from autodiff_compiler.frontend.syntax.desugar.walrus_tests import desugar_walrus_tests
-from autodiff_compiler.frontend.syntax.desugar.with_statement import desugar_with
 from autodiff_compiler.frontend.syntax.exits import (
     EXITS,
     LOOPS,
@@ -80,27 +74,12 @@ from autodiff_compiler.frontend.syntax.exits import (
     is_endless,
 )
 from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp, loop_until
-from autodiff_compiler.frontend.syntax.source import Source
 
 Block: TypeAlias = list[gast.stmt]
 
 
-def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
-    """Returns the function in plain structure, as a new tree; functions inside it likewise."""
-    tree = function.tree if isinstance(function, Source) else function
-    plain = desugar_nonlocal(
-        desugar_with(desugar_match(desugar_insert_gradient(desugar_walrus_tests(copied(tree)))))
-    )
-    return _function(resolve_except_clauses(plain))
-
-
-@functools.lru_cache(maxsize=1024)
-def desugared(source: Source) -> gast.FunctionDef:
-    """Returns ``desugar(source)``, cached: one function is lowered for many signatures."""
-    return desugar(source)
-
-
-def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_early_exits(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """Returns ``tree`` without early exits, and functions inside it likewise; changes it."""
     body = _Rewriter(_names(tree)).block(
         _simplify_statements(tree.body, ExitAnalysis()), ExitContext()
     )
@@ -138,7 +117,7 @@ def _simplify_statements(block: Sequence[gast.stmt], exits: ExitAnalysis) -> Blo
                 continue
             stmt = builders.at_position(stmt, gast.Assign([stmt.target], stmt.value, None))
         elif isinstance(stmt, gast.FunctionDef):
-            stmt = _function(stmt)
+            stmt = desugar_early_exits(stmt)
         elif isinstance(stmt, (gast.If, *LOOPS)):
             stmt.body, stmt.orelse = (
                 _simplify_statements(stmt.body, exits),
@@ -427,4 +406,5 @@ def _names(tree: gast.AST) -> set[str]:
 
 def _show(text: str) -> None:
     """Prints what becomes of a function: the examples in this file."""
-    print(gast.unparse(with_visible_handlers(desugar(gast.parse(text).body[0]))))
+    tree = desugar_early_exits(resolve_except_clauses(gast.parse(text).body[0]))
+    print(gast.unparse(with_visible_handlers(tree)))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autodiff_compiler.frontend.syntax.desugar.early_exits import desugar, desugared
+from autodiff_compiler.frontend.syntax.desugar.steps import desugar, desugared
 from autodiff_compiler.frontend.syntax.nodes import (
     AugmentedBinOp,
     GuardedName,

@@ -10,9 +10,9 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.frontend.abstract.numpy_layouts import reshaped_layout, row_major
-from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
+from autodiff_compiler.frontend.numpy_rules import copies_and_views
+from autodiff_compiler.frontend.numpy_rules.copies_and_views import COPY, PERHAPS, VIEW
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES, NUMPY
-from autodiff_compiler.frontend.numpy_rules.sharing import COPY, PERHAPS, VIEW
 from tests.frontend.written_programs import problems, program, refused
 
 #: An example of each function, of a matrix ``m`` of three rows; several where it may be a view.
@@ -75,13 +75,13 @@ def _many(given: Any) -> tuple[str, ...]:
 
 CALLS = [
     *((kind, name, f"np.{name}({given})")
-      for name, kind in numpy_sharing._rows(numpy_sharing._FUNCTIONS).items()
-      if numpy_sharing._numpy_function(name)
+      for name, kind in copies_and_views._rows(copies_and_views._FUNCTIONS).items()
+      if copies_and_views._numpy_function(name)
       for given in _many(FUNCTIONS[name])),
     *((kind, f"m.{name}", f"m.{name}({given})")
-      for name, kind in numpy_sharing.METHODS.items()
+      for name, kind in copies_and_views.METHODS.items()
       for given in _many(METHODS[name])),
-    *((kind, f"m.{name}", f"m.{name}") for name, kind in numpy_sharing.ATTRIBUTES.items()),
+    *((kind, f"m.{name}", f"m.{name}") for name, kind in copies_and_views.ATTRIBUTES.items()),
 ]  # fmt: skip
 OPERATORS = [
     (COPY, text, text)
@@ -113,12 +113,12 @@ def test_every_compiled_function_has_a_row_and_every_row_is_compiled():
     new = {
         each
         for each in NUMPY
-        if isinstance(each, (np.ufunc, type)) or each in numpy_sharing.CREATORS
+        if isinstance(each, (np.ufunc, type)) or each in copies_and_views.CREATORS
     }
-    assert set(NUMPY) - new == set(numpy_sharing.FUNCTIONS)
-    assert set(ARRAY_METHODS) == set(numpy_sharing.METHODS)
-    assert set(ARRAY_PROPERTIES) == set(numpy_sharing.ATTRIBUTES)
-    assert all(numpy_sharing.kind_of(None, each) == COPY for each in new)
+    assert set(NUMPY) - new == set(copies_and_views.FUNCTIONS)
+    assert set(ARRAY_METHODS) == set(copies_and_views.METHODS)
+    assert set(ARRAY_PROPERTIES) == set(copies_and_views.ATTRIBUTES)
+    assert all(copies_and_views.kind_of(None, each) == COPY for each in new)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_every_compiled_function_has_a_row_and_every_row_is_compiled():
     ],
 )
 def test_a_function_without_a_row_is_refused(table, key, text, monkeypatch):
-    monkeypatch.delitem(getattr(numpy_sharing, table), key)
+    monkeypatch.delitem(getattr(copies_and_views, table), key)
     refused(program(f"return ({text}).sum()"), "copy or a view is not known to the compiler")
 
 
