@@ -73,7 +73,9 @@ class ArrayType(Type):
     @property
     def static_shape(self) -> tuple[int, ...]:
         """The shape of an array whose dimensions are all known numbers."""
-        return tuple([_expect_number(dim) for dim in self.dims])
+        static = tuple([dim for dim in self.dims if isinstance(dim, int)])
+        assert len(static) == len(self.dims), self
+        return static
 
     @property
     def element_count(self) -> int:
@@ -449,11 +451,6 @@ def split_outside(text: str, separator: str = ",") -> list[str]:
             start = position + 1
     last = text[start:].strip()
     return parts + [last] if last else parts
-
-
-def _expect_number(dim: Dim) -> int:
-    assert isinstance(dim, int), dim
-    return dim
 
 
 def _read_dim(text: str) -> Dim:
