@@ -75,3 +75,31 @@ def test_gradients_are_those_of_the_path_taken(
     for place, slope in enumerate(grad(function, (0, 1, 2))(*args)):
         assert np.shape(slope) == np.shape(args[place])
         np.testing.assert_allclose(slope, by_differences(function, place, args), atol=1e-7)
+
+
+#: Writes by a mask, which an array without axes takes as well.
+WRITES = ("x[x > 0.2] = 0.5", "x[x > 0.2] *= 3.0", "x[...] = 2.0 * x", "x[x > 0.2] += v[0]")
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("take", [0.0, 1.0])
+def test_writes_by_a_mask(write: str, take: float, tmp_path: Path) -> None:
+    path = tmp_path / "written.py"
+    path.write_text(
+        "import numpy as np\n\n\n"
+        "def written(x, other, v, take):\n"
+        "    x = np.array(x * 1.0)\n"
+        "    if take > 0.0:\n"
+        "        x = other * 1.0\n"
+        f"    {write}\n"
+        "    return np.sum(np.sin(x))\n",
+        encoding="utf-8",
+    )
+    spec = importlib.util.spec_from_file_location("written", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    args = (np.array(0.7), VECTOR, OTHER, take)
+    for place in (0, 1, 2):
+        found = grad(module.written, place)(*args)
+        np.testing.assert_allclose(found, by_differences(module.written, place, args), atol=1e-8)

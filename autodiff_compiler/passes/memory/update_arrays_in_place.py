@@ -37,7 +37,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import Function, Op, Value
+from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.verify.conflicts import Conflict
 from autodiff_compiler.ir.verify.memory_safety import conflicts
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
@@ -74,9 +74,22 @@ def _may_update(op: Op) -> bool:
     array = op.operands[0] if op.opdef.writes else None
     if not isinstance(array, Value) or array.type != op.result.type:
         return False
-    has_axes = any(item not in ("...", None) for item in op.attrs.get("index", ((),)))
     shape = getattr(array.type, "shape", None)
-    return has_axes if shape is None else bool(shape)
+    return _index_needs_axes(op) if shape is None else bool(shape)
+
+
+def _index_needs_axes(op: Op) -> bool:
+    """True if the update raises for an array without axes. A mask may have none itself."""
+    if "index" not in op.attrs:
+        return True
+    for item in op.attrs["index"]:
+        if isinstance(item, tuple) and item[0] == "op":
+            mask = type_of(op.operands[2 + item[1]])
+            if "bool" not in str(getattr(mask, "dtype", mask)) or getattr(mask, "shape", None):
+                return True
+        elif item not in ("...", None) and not isinstance(item, bool):
+            return True
+    return False
 
 
 def _marked(function: Function, sites: Set[Value]) -> Function:
