@@ -11,7 +11,6 @@ import ast
 import gc
 import os
 import re
-import resource
 import sys
 import tempfile
 from collections import Counter
@@ -58,7 +57,10 @@ def batch(first: int, count: int, name: str) -> tuple[Counter[str], Counter[str]
 
 
 def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if sys.platform != "win32":  # which has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def main(count: int, first: int = 0, kind: str = "") -> int:
