@@ -253,6 +253,23 @@ CALLABLE_VALUES: Mapping[type, CallRule] = {
 # ---- objects of Python
 
 
+def _callee(test: Callable[[Any], Any]) -> Callable[..., bool]:
+    """Returns the condition of a rule that asks about the callee alone."""
+    return lambda low, callee, args, kwargs: bool(test(callee))
+
+
+def _is_a(*classes: type) -> Callable[..., bool]:
+    """Returns the condition of a rule about objects of some classes."""
+    return _callee(lambda callee: isinstance(callee, classes))
+
+
+def _is_of_named_tuple(callee: Any) -> bool:
+    """True for a class of named tuples, and for a method that these come with."""
+    kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
+    own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
+    return own and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
 def _updates_parameter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
     return getattr(callee, "parameter_update", None) is not None
 
@@ -279,24 +296,8 @@ def _call_gradient_hook(low: Lowering, callee: Any, args: Arguments, kwargs: Key
     return with_hook(low, hook, value, in_tuple=callee.in_tuple)
 
 
-def _is_transformed(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return isinstance(callee, Transformed)
-
-
-def _is_cell(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return isinstance(callee, Cell)
-
-
-def _is_cell_query(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return is_query(callee)
-
-
 def _is_constexpr(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
     return bool(getattr(callee, "runs_while_compiling", False))
-
-
-def _is_user_class(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return is_user_class(callee)
 
 
 def _is_builtin(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
@@ -329,18 +330,10 @@ def _make_tensor_of_value(low: Lowering, callee: Any, args: Arguments, kwargs: K
     return _tensor_of(*args, **kwargs)
 
 
-def _is_getter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return isinstance(callee, (operator.itemgetter, operator.attrgetter))
-
-
 def _call_getter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
     """Calls an ``itemgetter`` or ``attrgetter``."""
     found = [_got(low, callee, key, *args) for key in callee.__reduce__()[1]]
     return found[0] if len(found) == 1 else tuple(found)
-
-
-def _makes_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return _is_of_named_tuple(callee)
 
 
 def _make_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
@@ -350,10 +343,6 @@ def _make_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywo
 
 def _is_recomputed(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
     return is_recomputed(low, callee)
-
-
-def _runs_as_macro(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return is_macro(callee)
 
 
 def _call_macro(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
@@ -394,7 +383,7 @@ def _call_numpy_writer(low: Lowering, callee: Any, args: Arguments, kwargs: Keyw
     return write_by(low, callee.__name__, WRITERS[callee], args, kwargs)
 
 
-def _is_user_function(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+def _has_source(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
     return isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee)
 
 
@@ -444,28 +433,31 @@ CALL_RULES: Sequence[CallRule] = (
     CallRule(
         "gradient, tangent or batched function",
         "The function is outlined; a `grad`, `jvp` or `vmap` operation takes its derivative.",
-        _is_transformed,
+        _is_a(Transformed),
         call_transformed,
     ),
     CallRule(
         "Cell",
         "`construct` is outlined, one function for each signature, and called.",
-        _is_cell,
+        _is_a(Cell),
         call_function,
     ),
     CallRule(
         "query of a Cell's parts",
         "Answered now, under a guard: `parameters_and_names()` and its like.",
-        _is_cell_query,
+        _callee(is_query),
         answer_query,
     ),
     CallRule(
-        "constexpr function", "Runs now; its arguments must be known.", _is_constexpr, call_known
+        "constexpr function",
+        "Runs now; its arguments must be known.",
+        _is_constexpr,
+        call_known,
     ),
     CallRule(
         "class of the user's",
         "An object of the heap is made; its `__init__` is inlined.",
-        _is_user_class,
+        _callee(is_user_class),
         make_object,
     ),
     CallRule(
@@ -499,10 +491,16 @@ CALL_RULES: Sequence[CallRule] = (
         _make_tensor_of_value,
     ),
     CallRule(
-        "itemgetter or attrgetter", "The items or attributes are read.", _is_getter, _call_getter
+        "itemgetter or attrgetter",
+        "The items or attributes are read.",
+        _is_a(operator.itemgetter, operator.attrgetter),
+        _call_getter,
     ),
     CallRule(
-        "named tuple", "Made now, of compile-time values.", _makes_named_tuple, _make_named_tuple
+        "named tuple",
+        "Made now, of compile-time values.",
+        _callee(_is_of_named_tuple),
+        _make_named_tuple,
     ),
     CallRule(
         "recomputed block",
@@ -513,7 +511,7 @@ CALL_RULES: Sequence[CallRule] = (
     CallRule(
         "macro of this package",
         "Runs now on values and adds operations.",
-        _runs_as_macro,
+        _callee(is_macro),
         _call_macro,
     ),
     CallRule("library function on plain data", "Runs now.", _is_library_on_plain_data, call_now),
@@ -532,7 +530,7 @@ CALL_RULES: Sequence[CallRule] = (
     CallRule(
         "function or method of the user's",
         "Outlined, one function for each signature, and called; inlined where it has effects.",
-        _is_user_function,
+        _has_source,
         call_function,
     ),
     CallRule(
@@ -542,7 +540,10 @@ CALL_RULES: Sequence[CallRule] = (
         _call_below_cache,
     ),
     CallRule(
-        "object with __call__", "Its `__call__` is called.", _is_callable_object, _call_object
+        "object with __call__",
+        "Its `__call__` is called.",
+        _is_callable_object,
+        _call_object,
     ),
     CallRule(
         "anything on known values",
@@ -595,10 +596,3 @@ def _is_plain(low: Lowering, thing: Any) -> bool:
     if type(thing) in (tuple, list):
         return all(map(partial(_is_plain, low), thing))
     return isinstance(thing, PLAIN)
-
-
-def _is_of_named_tuple(callee: Any) -> bool:
-    """True for a class of named tuples, and for a method that these come with."""
-    kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
-    own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
-    return own and issubclass(kind, tuple) and hasattr(kind, "_fields")

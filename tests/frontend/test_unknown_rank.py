@@ -6,6 +6,7 @@ Values and gradients are those of plain Python, by differences, on either path.
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,22 +50,21 @@ CASES = [
 ]
 
 
-def chosen(text: str, folder: Path) -> Callable[..., Any]:
-    """Returns a function of ``x`` or, if ``take`` is positive, of ``other`` in its place."""
+def function_from(body: str, folder: Path) -> Callable[..., Any]:
+    """Returns the function of ``x``, ``other``, ``v`` and ``take`` with these lines."""
     path = folder / "chosen.py"
-    path.write_text(
-        "import numpy as np\n\n\n"
-        "def chosen(x, other, v, take):\n"
-        "    if take > 0.0:\n"
-        "        x = other\n"
-        f"    return np.sum(np.sin({text}))\n",
-        encoding="utf-8",
-    )
+    head = "import numpy as np\n\n\ndef chosen(x, other, v, take):\n"
+    path.write_text(head + textwrap.indent(body, "    "), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("chosen", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.chosen
+
+
+def chosen(text: str, folder: Path) -> Callable[..., Any]:
+    """Returns a function of ``x`` or, if ``take`` is positive, of ``other`` in its place."""
+    return function_from(f"if take > 0.0:\n    x = other\nreturn np.sum(np.sin({text}))\n", folder)
 
 
 @pytest.mark.parametrize(("text", "x", "other", "take"), CASES)
@@ -84,22 +84,9 @@ WRITES = ("x[x > 0.2] = 0.5", "x[x > 0.2] *= 3.0", "x[...] = 2.0 * x", "x[x > 0.
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("take", [0.0, 1.0])
 def test_writes_by_a_mask(write: str, take: float, tmp_path: Path) -> None:
-    path = tmp_path / "written.py"
-    path.write_text(
-        "import numpy as np\n\n\n"
-        "def written(x, other, v, take):\n"
-        "    x = np.array(x * 1.0)\n"
-        "    if take > 0.0:\n"
-        "        x = other * 1.0\n"
-        f"    {write}\n"
-        "    return np.sum(np.sin(x))\n",
-        encoding="utf-8",
-    )
-    spec = importlib.util.spec_from_file_location("written", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    choice = "x = np.array(x * 1.0)\nif take > 0.0:\n    x = other * 1.0\n"
+    function = function_from(f"{choice}{write}\nreturn np.sum(np.sin(x))\n", tmp_path)
     args = (np.array(0.7), VECTOR, OTHER, take)
     for place in (0, 1, 2):
-        found = grad(module.written, place)(*args)
-        np.testing.assert_allclose(found, by_differences(module.written, place, args), atol=1e-8)
+        found = grad(function, place)(*args)
+        np.testing.assert_allclose(found, by_differences(function, place, args), atol=1e-8)

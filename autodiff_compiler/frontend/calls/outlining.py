@@ -275,7 +275,7 @@ def _lower_call(
             "When has_aux is True, origin fn requires more than one outputs.",
             "return a tuple with the output to differentiate first: return loss, aux",
         )
-    return (outcome[0], *(without_gradient(child, item) for item in outcome[1:]))
+    return (outcome[0], *(without_gradient(item) for item in outcome[1:]))
 
 
 def _collect_results(

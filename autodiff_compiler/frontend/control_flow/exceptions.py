@@ -50,7 +50,7 @@ def execute_assert(low: Lowering, node: Any) -> None:
 
 
 def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
-    return _throw(low, *_error(low, node.exc))
+    return _throw(low, *_exception_of(low, node.exc))
 
 
 def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
@@ -95,10 +95,10 @@ def execute_reraise(low: Lowering, node: Reraise) -> Diverged | Unwinding | None
     handler: ActiveHandler = low.frame.handlers[node.clause]
     number, text, args = _thrown(low, handler)
     given = (text,) if any(isinstance(arg, Unset) for arg in args) else args
-    return _again(low, number, handler.places, 0, given)
+    return _raise_again(low, number, handler.places, 0, given)
 
 
-def _again(
+def _raise_again(
     low: Lowering, number: Any, places: Sequence[tuple[type, Span]], first: int, args: Any
 ) -> Diverged | Unwinding | None:
     """Raises again what was thrown at the place with that number, as if from there."""
@@ -115,12 +115,12 @@ def _again(
     found: Diverged | Unwinding | None = low.choose(
         comparisons.equal(number, first),
         lambda: throw(first),
-        lambda: _again(low, number, places, first + 1, args),
+        lambda: _raise_again(low, number, places, first + 1, args),
     )
     return found
 
 
-def _error(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
+def _exception_of(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
     """Returns the class of an exception, and its arguments."""
     args: Sequence[Any] = ()
     if isinstance(made, gast.Call):
@@ -144,9 +144,13 @@ def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwind
     place = kind, low.builder.span
     if place not in handler.places:
         handler.places.append(place)
-    text = _told(low, kind, args) if handler.clause.is_read else ""
-    kept = tuple(map(partial(_lasting, low), args)) if handler.clause.reraises else ()
-    low.state.heap[handler.thrown] = (handler.places.index(place), _lasting(low, text), kept)
+    text = _message_of(low, kind, args) if handler.clause.is_read else ""
+    kept = tuple(map(partial(_as_runtime_text, low), args)) if handler.clause.reraises else ()
+    low.state.heap[handler.thrown] = (
+        handler.places.index(place),
+        _as_runtime_text(low, text),
+        kept,
+    )
     low.state.heap[handler.flag] = True
     return Unwinding()
 
@@ -164,7 +168,7 @@ def _throw_where(low: Lowering, bad: Any, kind: type, args: Callable[[], Sequenc
 
 
 @contextmanager
-def risking(
+def may_raise(
     low: Lowering, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
 ) -> Iterator[None]:
     """Enters a block whose operations raise ``kind`` only where ``bad()`` is true. If a clause
@@ -203,7 +207,7 @@ def _raise(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged:
     return Diverged()
 
 
-def _told(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
+def _message_of(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
     """Returns the text of an exception."""
     if kind.__str__ is KeyError.__str__ and len(args) == 1 and isinstance(args[0], PLAIN):
         return repr(args[0])
@@ -220,7 +224,7 @@ def _told(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
     return low.call(str, args if len(args) == 1 else (args,), {}) if args else ""
 
 
-def _lasting(low: Lowering, text: Any) -> Any:
+def _as_runtime_text(low: Lowering, text: Any) -> Any:
     """Returns a text as a value: another ``raise`` may give another text."""
     if not isinstance(text, str):
         return text

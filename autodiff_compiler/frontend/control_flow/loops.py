@@ -78,7 +78,7 @@ _LOOPS_BY_POSITION: WeakKeyDictionary[Any, tuple[tuple[str, str, str], Any]] = W
 
 def execute_for(low: Lowering, node: Any) -> None:
     span = low.source.span(node)
-    iterable = _iterated(low, low.evaluate(node.iter))
+    iterable = _iterator_of(low, low.evaluate(node.iter))
     if not exit_flags(node):
         iterable = drain(low, iterable)
     if isinstance(iterable, LazyIterable) and iterable.kind == "generator":
@@ -94,13 +94,13 @@ def execute_for(low: Lowering, node: Any) -> None:
     if isinstance(reason, RowsWritten):
         reason = _try_to_roll(low, node, space.by_names(low, _stored(node)))
     if isinstance(reason, LoopSourceChanges):
-        _by_position(low, node, iterable, reason)
+        _roll_by_position(low, node, iterable, reason)
     elif reason is not None:
         items = space.items
         if items is None and space.reads and space.runs:
             items = low.sequence(low.evaluate(node.iter))
         if items is None:
-            raise _unrollable(low, reason, span)
+            raise _unrollable(reason, span)
         _unroll(low, node, items_of(low, tuple(items)))
 
 
@@ -109,7 +109,7 @@ def _try_to_roll(low: Lowering, node: Any, space: IterationSpace | None) -> Exce
     to grow are first assumed to have a run-time length."""
     if node in low.compilation.unrolled_loops:
         return LoopNotRollable("this loop cannot be unrolled")
-    grown = _grown(low, node)
+    grown = _lists_that_grow(low, node)
     reason = _try(low, node, space, grown)
     if reason is None or not grown:
         return reason
@@ -117,7 +117,7 @@ def _try_to_roll(low: Lowering, node: Any, space: IterationSpace | None) -> Exce
     return other and (reason if isinstance(reason, LoopNotRollable) and reason.problems else other)
 
 
-def _grown(low: Lowering, node: Any) -> dict[Key, Carry]:
+def _lists_that_grow(low: Lowering, node: Any) -> dict[Key, Carry]:
     """Returns the lists whose length the body changes, as far as its source shows."""
     found: dict[Key, Carry] = {}
     for part in nodes_in(node):
@@ -165,12 +165,12 @@ def _try(
     return None
 
 
-def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> None:
+def _roll_by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> None:
     """Lowers a ``for`` over a list that its body changes as a ``while`` over positions."""
     counts = isinstance(iterable, LazyIterable) and iterable.kind == "enumerate"
     source = iterable.sources[0] if counts else iterable
     if not _is_long(low, source):
-        raise _unrollable(low, reason, low.source.span(node))
+        raise _unrollable(reason, low.source.span(node))
     if node not in _LOOPS_BY_POSITION:
         number = next(low.compilation.refs)
         own = (
@@ -186,7 +186,7 @@ def _by_position(low: Lowering, node: Any, iterable: Any, reason: Exception) -> 
         low.state.names.pop(name, None)
 
 
-def _unrollable(low: Lowering, reason: Exception, span: Any) -> Exception:
+def _unrollable(reason: Exception, span: Any) -> Exception:
     if isinstance(reason, NeedsKnownValue):
         cause = f"{reason.purpose} must be a compile-time constant, but it changes in this loop"
         return reason.refusal(cause, "compute it without the variables that the loop assigns")
@@ -315,7 +315,7 @@ def _of_one_length(low: Lowering, spaces: Sequence[Any]) -> IterationSpace | Non
 
 def sequence(low: Lowering, value: Any) -> list[Any]:
     """Returns everything an iterable yields, which must be known while compiling."""
-    value = drain_at_once(low, _iterated(low, value))
+    value = drain_at_once(low, _iterator_of(low, value))
     if is_consumed_by_iteration(value) or isinstance(value, LazyIterable):
         return list(items_of(low, value))
     if isinstance(value, RuntimeRange):
@@ -339,7 +339,7 @@ def sequence(low: Lowering, value: Any) -> list[Any]:
         raise low.translate(error, "this cannot be iterated over") from None
 
 
-def _iterated(low: Lowering, value: Any) -> Any:
+def _iterator_of(low: Lowering, value: Any) -> Any:
     """Returns the iterator of an object with an ``__iter__``; other values as they are."""
     method = low.special(value, "__iter__")
     if method is not None:
@@ -366,7 +366,7 @@ def _unroll_while(low: Lowering, node: Any, reason: Exception) -> None:
         _limit(low, count, node)
         test = low.truth(low.evaluate(node.test))
         if not isinstance(test, bool):
-            raise _unrollable(low, reason, low.source.span(node))
+            raise _unrollable(reason, low.source.span(node))
         if not test:
             return
         _once_through(low, node.body)
@@ -374,7 +374,7 @@ def _unroll_while(low: Lowering, node: Any, reason: Exception) -> None:
         if ended is True:
             return
         if isinstance(ended, Value):
-            raise _unrollable(low, reason, low.source.span(node))
+            raise _unrollable(reason, low.source.span(node))
 
 
 def _once_through(low: Lowering, body: Sequence[Any]) -> None:

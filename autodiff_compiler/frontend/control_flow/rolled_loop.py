@@ -187,9 +187,9 @@ class LoopHypothesis:
         """True if the state after the body is that before it, as the hypothesis has it."""
         base, left = self.base, self.left
         self.at_end = self.low.heap_ownership(left)
-        stable = all([self._follows(key) for key in left.names])
+        stable = all([self._matches(key) for key in left.names])
         # What a variable is has to be known before it is asked what its list holds.
-        stable = stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
+        stable = stable and all([self._matches(ref) for ref in base.heap if ref in left.heap])
         return stable and self._remembered()
 
     def _leaves(self, state: State) -> dict[tuple[Key, int], AnyOperand]:
@@ -212,7 +212,7 @@ class LoopHypothesis:
         )
         return self.sameness.holds(left, around | {*made_outside})
 
-    def _follows(self, key: Key) -> bool:
+    def _matches(self, key: Key) -> bool:
         """True if a variable or heap object is after the body as the hypothesis has it."""
         before, after = get(self.entered, key), get(self.left, key)
         if isinstance(before, MaybeUnset):
@@ -234,13 +234,13 @@ class LoopHypothesis:
                 bare = self._frozen(key, bare, self.at_end, self.left)
             return self._widen(key, carry, bare)
         if before is MISSING or isinstance(before, Unset):
-            return self._begins(key, bare)
+            return self._starts_in_body(key, bare)
         if is_same(before, bare):
             return True
         if holds_refs(before) and not has_same_structure(before, bare):
             before = self._frozen(key, before, self.outset, self.base)
             bare = self._frozen(key, bare, self.at_end, self.left)
-        self._start(key, before, bare)
+        self._start_carrying(key, before, bare)
         return False
 
     def _set_again(self, key: Key, before: MaybeUnset, after: Any) -> None:
@@ -261,7 +261,7 @@ class LoopHypothesis:
             )
         return detach(value, state)
 
-    def _begins(self, key: Key, bare: Any) -> bool:
+    def _starts_in_body(self, key: Key, bare: Any) -> bool:
         """Notes a variable that the body is the first to set."""
         if holds_refs(bare) and self.at_end.is_unique(bare):
             bare = detach(bare, self.left)
@@ -275,7 +275,7 @@ class LoopHypothesis:
         self.settled[key] = bare if constant else self._unset(key)
         return True
 
-    def _start(self, key: Key, before: Any, after: Any) -> None:
+    def _start_carrying(self, key: Key, before: Any, after: Any) -> None:
         like = common_structure(key, before, after)
         if self._may_be_sum(before, after):
             self.carried[key] = Carry(before, [type_of(after)], False, summed=True)

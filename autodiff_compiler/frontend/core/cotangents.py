@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.frontend.abstract.values import leaves, rebuild
-from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
 from autodiff_compiler.ir.types import FLOAT, DictType, TupleType, Type, array, carries_cotangent
 from autodiff_compiler.operators.core.control import ruled
@@ -14,7 +13,7 @@ from autodiff_compiler.operators.elementwise.arithmetic import stop_gradient
 from autodiff_compiler.span import Span
 
 
-def without_gradient(low: Lowering, value: Any) -> Any:
+def without_gradient(value: Any) -> Any:
     """Returns ``value`` with no gradient through any part of it."""
     new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
     return rebuild(value, new)

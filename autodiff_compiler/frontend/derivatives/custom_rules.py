@@ -132,7 +132,7 @@ def _enter_function(
     if not several:
         return after
     return tuple(
-        without_gradient(low, new) if any(old is one for one in passive) else new
+        without_gradient(new) if any(old is one for one in passive) else new
         for old, new in zip(outcome, after)
     )
 

@@ -53,7 +53,7 @@ class Called:
 
 
 @dataclass(frozen=True)
-class Apart:
+class ContainerGradient:
     """A gradient with respect to containers: the function of their leaves, its gradient, the
     leaves, and the arguments that are asked for."""
 
@@ -121,13 +121,13 @@ def _call_gradient(
             "take the gradient outside of compiled code, or omit unconnected",
         )
     given, named, sens = gradient.split_sens(list(args), dict(kwargs))
-    apart = _apart(low, gradient, given, named)
+    apart = _container_gradient(low, gradient, given, named)
     if apart:
         called = _called(low, apart.inner, apart.leaves, {})
     else:
         called = _called(low, gradient, given, named)
     request, made = called.request, called.made
-    values = _returned(low, made) if request.value or request.aux or made.writes else []
+    values = _returned(made) if request.value or request.aux or made.writes else []
     inputs, weights = _gradients(low, called, sens, values)
     value = _outcome(low, values, made) if values else None
     if apart:
@@ -137,9 +137,9 @@ def _call_gradient(
     return from_python(low, gradient.pack(value, inputs, weights))
 
 
-def _apart(
+def _container_gradient(
     low: Lowering, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
-) -> Apart | None:
+) -> ContainerGradient | None:
     """Returns a gradient of a plain NumPy function with respect to containers as one with respect
     to their leaves; None if no container is asked for."""
     slots = [*given, *named.values()]
@@ -159,7 +159,7 @@ def _apart(
         for place in flat.places(n)
         if flat.is_leaf(n) or is_active(leaves[place])
     ]
-    return Apart(flat, gradient.of(flat, tuple(active)), leaves, wanted)
+    return ContainerGradient(flat, gradient.of(flat, tuple(active)), leaves, wanted)
 
 
 def _call_pullback(
@@ -167,7 +167,7 @@ def _call_pullback(
 ) -> tuple[Any, Pulled]:
     """Returns the outcome of a call, and the function that takes its gradients later."""
     called = _called(low, gradient, args, {})
-    values = _returned(low, called.made)
+    values = _returned(called.made)
     attrs = {"callee": low.compilation.unique_function(called.made.function), **called.mark}
     _add(low, "call", called.made.operands, attrs, values, called.made)
     return _outcome(low, values, called.made), Pulled(gradient, called)
@@ -283,7 +283,7 @@ def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any])
     output = int(request.aux)
     callee = low.compilation.unique_function(made.function)
     attrs = {"callee": callee, "wrt": tuple(wrt), "outputs": (output,)}
-    values = _returned(low, made)
+    values = _returned(made)
     pushed = values[output]
     dot = Value(pushed.type, f"dot_{pushed.name or 'out'}")
     _add(low, "jvp", [*made.operands, *dots], attrs, [*values, dot], made)
@@ -393,7 +393,7 @@ def _add(
     record_write(low, memory)
 
 
-def _returned(low: Lowering, made: OutlinedCall) -> list[Value]:
+def _returned(made: OutlinedCall) -> list[Value]:
     """Returns values for what the function returns; what it writes comes last."""
     written = [str(write.name or write.target.name) for write in made.writes]
     returns = made.function.returns

@@ -47,14 +47,14 @@ def block(low: Lowering, statements: Sequence[Any]) -> Any:
     """Lowers statements one after the other, until one leaves the block."""
     for number, statement in enumerate(statements):
         if low.catching:
-            return _before(low, statement, statements[number + 1 :])
+            return _execute_guarded(low, statement, statements[number + 1 :])
         outcome = low.execute(statement)
         if isinstance(outcome, (Returned, Diverged, Unwinding)):
             return outcome
     return None
 
 
-def _before(low: Lowering, statement: Any, rest: Sequence[Any]) -> Any:
+def _execute_guarded(low: Lowering, statement: Any, rest: Sequence[Any]) -> Any:
     """Lowers a statement and the rest of its block, which is not reached after an exception."""
     if isinstance(statement, gast.If):
         statement, rest = _with_rest(statement, rest)
