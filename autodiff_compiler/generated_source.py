@@ -85,7 +85,7 @@ def gradient_source(
                 also takes tangents of the inputs and returns the tangent of the value. ``value``:
                 ``fn`` itself, for functions that contain derivatives: a ``TrainOneStepCell``,
                 ``grad(f)``, ``hessian(f)``, ``vmap(f)``.
-    opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
+    opt_level   0, 1, 2 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
     stage       a stage of the compiler, after which the program is printed: ``typed``, ``stable``,
                 ``primal``, ``derivative``, ``simplified``, ``scheduled``, ``buffers`` or ``source``
                 (see ``docs/passes.md``); ``memory`` for a table of what is kept for backward.
@@ -269,7 +269,7 @@ class _Settings:
     def overrides(self) -> dict[str, Any]:
         """Returns the fields of the request that are not as ``set_context`` says."""
         if self.opt_level is not None and self.opt_level not in LEVELS:
-            raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1 or 3")
+            raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1, 2 or 3")
         given = {"opt_level": self.opt_level, "stabilise": self.stabilise}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -4,7 +4,7 @@ A second digest is that of the code alone, without comments and docstrings. It d
 the lines of a library function move, whose numbers the texts quote.
 
 The texts are those of the corpus, the golden Cells, the nets of ``tests/models`` and the examples,
-each at levels 0, 1 and 3. With FILE, the digest of each text is written there, one a line, so that
+each at every level. With FILE, the digest of each text is written there, one a line, so that
 two files can be compared with ``diff``.
 """
 
@@ -29,7 +29,7 @@ from tests.corpus import test_corpus as corpus
 from tests.golden.cells import FILES, GOLDEN
 from tests.models.measured import NETS, answers
 
-LEVELS = (0, 1, 3)
+LEVELS = (0, 1, 2, 3)
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: A number of an object, which differs from run to run.
 ADDRESS = re.compile(r"0x[0-9a-f]+")

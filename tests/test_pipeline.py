@@ -14,6 +14,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import cli, pipeline
 from autodiff_compiler.cli.parser import STAGES
+from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY
 from autodiff_compiler.interface import Request
@@ -43,7 +44,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def requests() -> Iterator[Request]:
-    for level in (0, 1, 3):
+    for level in LEVELS:
         yield Request((0, 1), sens="ones", numpy=True, opt_level=level)
         yield Request((0,), tangent=True, numpy=True, opt_level=level)
         yield Request(numpy=True, opt_level=level)

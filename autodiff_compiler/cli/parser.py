@@ -109,7 +109,7 @@ def _add_request(command: argparse.ArgumentParser) -> None:
         choices=LEVELS,
         default=1,
         dest="level",
-        help="0: the plainest text; 3: calls are inlined (default: 1)",
+        help="0: plainest text; 2: results reuse memory; 3: calls are inlined, too (default: 1)",
     )
 
 

@@ -3,7 +3,8 @@
 - Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
   ``GRAPH_MODE`` it runs the compiled forward function.
 - ``stabilise=False`` compiles formulas as they stand, also where they overflow.
-- ``opt_level`` is 0 for the plainest code, 1 for the default, 3 for code with inlined calls.
+- ``opt_level`` is 0 for the plainest code, 1 for the default, 2 for code that reuses memory, 3 for
+  code with inlined calls as well.
 - ``enable_compile_cache=True`` keeps compiled code in the folder ``compile_cache_path`` for later
   processes. They execute it: nobody else may have the right to write there.
 """
@@ -25,7 +26,7 @@ GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
 #: The values of ``opt_level``.
-LEVELS = (0, 1, 3)
+LEVELS = (0, 1, 2, 3)
 
 #: The settings that have an effect here, with their defaults.
 OURS: dict[str, Any] = {

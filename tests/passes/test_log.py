@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import gradient_source
+from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
@@ -60,7 +61,7 @@ def parsed() -> Function:
     return parse_functions(TEXT, OPERATORS)["f"]
 
 
-@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("fn", [recurrent, straight])
 def test_passes_run_at_their_levels_alone(fn, level: int) -> None:
     log, text = log_of(fn, level)
@@ -69,7 +70,7 @@ def test_passes_run_at_their_levels_alone(fn, level: int) -> None:
     assert text == gradient_source(fn, "f64[4,4]", "f64[4,4]", opt_level=level)
 
 
-@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize("level", LEVELS)
 def test_every_pass_of_a_level_runs(level: int) -> None:
     log, _ = log_of(recurrent, level)
     wanted = {each.name for each in REGISTRY if level in each.levels}
