@@ -12,6 +12,15 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.frontend.abstract.values import (
+    CONTEXT,
+    OBJECT,
+    Closure,
+    DictView,
+    HeapRef,
+    ObjectDict,
+    SuperProxy,
+)
 from autodiff_compiler.frontend.call_rules import call
 from autodiff_compiler.frontend.calls.call_expression import evaluate_call
 from autodiff_compiler.frontend.calls.external import macro
@@ -19,10 +28,9 @@ from autodiff_compiler.frontend.calls.inlining import inline_callee
 from autodiff_compiler.frontend.calls.outlining import outline, unpacked
 from autodiff_compiler.frontend.control_flow import branches, comprehensions, exceptions, loops
 from autodiff_compiler.frontend.core.handlers import Handler, Handlers, NodeHandler
-from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.derivatives.cell_precision import (
+    cast_to_cell_precision,
     in_cell_precision,
-    lift_in_cell_precision,
 )
 from autodiff_compiler.frontend.derivatives.custom_rules import context_attribute, with_custom_rule
 from autodiff_compiler.frontend.derivatives.hooks import add_outside_hooks, with_cell_hooks
@@ -36,7 +44,11 @@ from autodiff_compiler.frontend.expressions import (
     strings,
     subscripts,
 )
-from autodiff_compiler.frontend.objects.attribute_protocol import special_method
+from autodiff_compiler.frontend.objects.attribute_protocol import (
+    get_attribute,
+    outside_attribute,
+    special_method,
+)
 from autodiff_compiler.frontend.statements import simple
 from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     CaughtException,
@@ -51,6 +63,7 @@ from autodiff_compiler.frontend.syntax.nodes import (
     KnownName,
     WhileUntil,
 )
+from autodiff_compiler.ir.nodes import Value
 
 #: The handler of each kind of expression, Python's and those that desugaring makes.
 EXPRESSIONS: Mapping[type, NodeHandler] = {
@@ -74,7 +87,7 @@ EXPRESSIONS: Mapping[type, NodeHandler] = {
     gast.SetComp: comprehensions.evaluate_set_comp,
     gast.DictComp: comprehensions.evaluate_dict_comp,
     gast.GeneratorExp: comprehensions.evaluate_generator_exp,
-    gast.Attribute: attributes.evaluate_attribute,
+    gast.Attribute: evaluation.evaluate_attribute,
     gast.Lambda: attributes.evaluate_lambda,
     gast.JoinedStr: strings.evaluate_joined_str,
     gast.Call: evaluate_call,
@@ -105,27 +118,27 @@ STATEMENTS: Mapping[type, NodeHandler] = {
     WithBoundary: exceptions.execute_with_boundary,
 }
 
-#: What a binary operator does: the first of these that does not give NotImplemented.
-OPERATORS: Sequence[Handler] = (strings.string_operation, arithmetic.binary_operation)
+#: The binary operators, by the left operand: a string (known now or not), or anything else.
+OPERATORS: Mapping[type, Handler] = {
+    str: strings.string_operation,
+    object: arithmetic.binary_operation,
+}
 
-#: Where an attribute is found: likewise.
-ATTRIBUTES: Sequence[Handler] = (context_attribute, attributes.read_attribute)
+#: The attributes of each kind of owner: the kind of an object on the heap, or its class.
+ATTRIBUTES: Mapping[type | str, Handler] = {
+    Value: attributes.value_attribute,
+    OBJECT: get_attribute,
+    SuperProxy: get_attribute,
+    CONTEXT: context_attribute,
+    HeapRef: attributes.container_attribute,
+    ObjectDict: attributes.object_dict_attribute,
+    DictView: attributes.dict_view_attribute,
+    Closure: attributes.closure_attribute,
+    object: outside_attribute,
+}
 
 #: What stands around the inlining of a callee, the outermost first. Each is given the next one.
 ENTERING: Sequence[Handler] = (in_cell_precision, with_cell_hooks, with_custom_rule)
-
-
-def _first_of(rules: Sequence[Handler]) -> Handler:
-    """Returns the function that tries the rules in their order."""
-
-    def apply(low: Lowering, *operands: Any) -> Any:
-        for rule in rules:
-            found = rule(low, *operands)
-            if found is not NotImplemented:
-                return found
-        raise AssertionError("the last rule takes all operands")
-
-    return apply
 
 
 def _around(inner: Handler, wrappers: Sequence[Handler]) -> Handler:
@@ -140,6 +153,8 @@ def _around(inner: Handler, wrappers: Sequence[Handler]) -> Handler:
 HANDLERS = Handlers(
     expressions=EXPRESSIONS,
     statements=STATEMENTS,
+    attributes=ATTRIBUTES,
+    operators=OPERATORS,
     evaluate=evaluation.evaluate,
     execute=simple.execute,
     block=simple.block,
@@ -147,12 +162,9 @@ HANDLERS = Handlers(
     call=call,
     enter=_around(inline_callee, ENTERING),
     macro=macro,
-    attribute=_first_of(ATTRIBUTES),
     special=special_method,
-    binary=_first_of(OPERATORS),
     truth=evaluation.truth,
     sequence=loops.sequence,
-    lifted=lift_in_cell_precision,
     unpacked=unpacked,
     choose=branches.choose,
     heap_ownership=branches.heap_ownership,
@@ -165,4 +177,5 @@ HANDLERS = Handlers(
     evaluate_generator=comprehensions.evaluate_generator,
     generate_items=comprehensions.generate_items,
     add_outside_hooks=add_outside_hooks,
+    cast_to_cell_precision=cast_to_cell_precision,
 )

@@ -26,11 +26,10 @@ from autodiff_compiler.frontend.abstract import iterators
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import Closure, leaves
 from autodiff_compiler.frontend.calls.python_callbacks import call_python
-from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.python_values import (
     from_python,
     python_containers,
-    refuse_foreign,
 )
 from autodiff_compiler.frontend.expressions.strings import format_string
 from autodiff_compiler.frontend.numpy_rules.names import MATH, NUMPY

@@ -162,7 +162,7 @@ def _execute_body(low: Lowering, tree: Any) -> Any:
     """Lowers a function's body. Returns its result."""
     if isinstance(tree, gast.Lambda):
         return resumable(low, lambda: low.evaluate(tree.body))
-    low.started = low.started or low.source.span(tree)
+    low.started = low.started or low.span(tree)
     outcome = low.block(tree.body)
     if isinstance(outcome, Diverged):
         raise Unreached

@@ -228,7 +228,7 @@ def _bind_arguments(
         rebind_owned_parameters(child)
     written: dict[int, tuple[int, Any]] = {}
     for thing in options.keep or () if options.effects else ():
-        cell = low.compilation.heap_object_of(low.state.heap, thing)
+        cell = low.heap_object_of(thing)
         if cell is not None:
             value = low.state.heap[cell]
             written[id(thing)] = len(child.parameters), value

@@ -77,7 +77,7 @@ _LOOPS_BY_POSITION: WeakKeyDictionary[Any, tuple[tuple[str, str, str], Any]] = W
 
 
 def execute_for(low: Lowering, node: Any) -> None:
-    span = low.source.span(node)
+    span = low.span(node)
     iterable = _iterator_of(low, low.evaluate(node.iter))
     if not exit_flags(node):
         iterable = drain(low, iterable)
@@ -141,7 +141,7 @@ def _try(
     around, awaited, countable = set(low.loop_params), low.frame.may_be_set, low.unrollable_indices
     low.frame.may_be_set |= set(_stored(node))
     try:
-        with low.builder.at(low.source.span(node)), low.builder.block() as ops:
+        with low.builder.at(low.span(node)), low.builder.block() as ops:
             with watched(low, space, _stored(node)):
                 _roll(low, node, space, grown)
             if grown and len(low.compilation.problems) > told:
@@ -170,7 +170,7 @@ def _roll_by_position(low: Lowering, node: Any, iterable: Any, reason: Exception
     counts = isinstance(iterable, LazyIterable) and iterable.kind == "enumerate"
     source = iterable.sources[0] if counts else iterable
     if not _is_long(low, source):
-        raise _unrollable(reason, low.source.span(node))
+        raise _unrollable(reason, low.span(node))
     if node not in _LOOPS_BY_POSITION:
         number = next(low.compilation.refs)
         own = (
@@ -366,7 +366,7 @@ def _unroll_while(low: Lowering, node: Any, reason: Exception) -> None:
         _limit(low, count, node)
         test = low.truth(low.evaluate(node.test))
         if not isinstance(test, bool):
-            raise _unrollable(reason, low.source.span(node))
+            raise _unrollable(reason, low.span(node))
         if not test:
             return
         _once_through(low, node.body)
@@ -374,7 +374,7 @@ def _unroll_while(low: Lowering, node: Any, reason: Exception) -> None:
         if ended is True:
             return
         if isinstance(ended, Value):
-            raise _unrollable(reason, low.source.span(node))
+            raise _unrollable(reason, low.span(node))
 
 
 def _once_through(low: Lowering, body: Sequence[Any]) -> None:
@@ -388,7 +388,7 @@ def _limit(low: Lowering, count: int, node: Any) -> None:
         raise UnsupportedSyntax(
             f"this loop has to be unrolled, and has more than {most} iterations",
             LoopNotRollable.cure,
-            low.source.span(node),
+            low.span(node),
         )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
-import types
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,10 +13,7 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import (
-    CompileError,
     Problem,
-    UnknownAttribute,
-    UnknownName,
     UnsupportedSyntax,
     calling,
 )
@@ -29,15 +24,11 @@ from autodiff_compiler.frontend.core.assumptions import (
     MISSING,
     GuardRecorder,
     holds_plain_only,
-    is_assumed_constant,
-    is_user_code,
     is_user_object,
-    refuse_recomputed,
 )
 from autodiff_compiler.interface import AttributeInput, Item, Write
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.printer import print_function
-from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
@@ -168,108 +159,6 @@ class Compilation(GuardRecorder):
             need.callers += (caller,) if caller else ()
             raise
 
-    def read_default_attribute(self, owner: Any, name: str, span: Span) -> Any:
-        """Returns ``owner.name`` as ``object.__getattribute__`` reads it, and guards it."""
-        path = self.path(owner)
-        place = f"object.__getattribute__({path}, {name!r})"
-        found = MISSING if path is None else self.recorded_value(place)
-        if found is not MISSING:
-            return found
-        try:
-            value = object.__getattribute__(owner, name)
-        except AttributeError as error:
-            cause = f"{_owner_description(owner)} has no attribute '{name}' of its own"
-            raise UnknownAttribute(cause, _cure_for_missing(owner, name), span).meaning(
-                error
-            ) from None
-        except CompileError:
-            raise
-        except Exception as error:
-            raise _attribute_failure(owner, name, error, span) from None
-        if path is None or isinstance(value, types.MethodType):
-            return self.read_attribute(owner, name, span)
-        self.add_guard(place, value)
-        return value
-
-    def read_attribute(self, owner: Any, name: str, span: Span) -> Any:
-        """Returns ``owner.name`` for an outside object, and guards it."""
-        path = self.path(owner)
-        found = MISSING if path is None else self.recorded_value(f"{path}.{name}")
-        if found is not MISSING:
-            return found
-        try:
-            value = getattr(owner, name)
-        except AttributeError as error:
-            self.guard_absent_attribute(owner, name)
-            if isinstance(error, UnknownAttribute):  # ops, nn and Tensor have a better cure
-                cause, cure = error.problems[0].cause, error.problems[0].cure
-            else:
-                cause = f"{_owner_description(owner)} has no attribute '{name}'"
-                cure = suggestion(name, dir(owner)) or _cure_for_missing(owner, name)
-            raise UnknownAttribute(cause, cure, span).meaning(error) from None
-        except CompileError:
-            raise
-        except Exception as error:
-            raise _attribute_failure(owner, name, error, span) from None
-        refuse_recomputed(value, lambda: getattr(owner, name), f"'{name}'", span)
-        if path is not None and not is_assumed_constant(owner):
-            if isinstance(value, types.MethodType) and value.__self__ is owner:
-                self.guard_method(owner, name, value.__func__)
-            elif isinstance(value, types.MethodType) and getattr(owner, name) is not value:
-                self.add_guard(f"{path}.{name}.__func__", value.__func__)
-                if not isinstance(owner, super):  # a method of another object
-                    self.add_guard(f"{path}.{name}.__self__", value.__self__)
-            elif isinstance(value, types.BuiltinMethodType) and not isinstance(
-                owner, types.ModuleType
-            ):
-                self.guard_contents(owner)
-            else:
-                self.add_guard(f"{path}.{name}", value)
-        return value
-
-    def free_name(self, function: Any, name: str, span: Span) -> Any:
-        """Returns a free variable of ``function`` (closure, global or builtin), and guards it."""
-        code = function.__code__
-        path = self.path(function)
-        if name in code.co_freevars and function.__closure__ is not None:
-            place = code.co_freevars.index(name)
-            cell = function.__closure__[place]
-            found = self.recorded_value(f"{path}.__closure__[{place}].cell_contents")
-            try:
-                value = cell.cell_contents if found is MISSING else found
-            except ValueError:
-                value = MISSING
-            if value is not MISSING:
-                if path is not None:
-                    self.add_guard(f"{path}.__closure__[{place}].cell_contents", value)
-                return value
-        found = self.recorded_value(f"{path}.__globals__[{name!r}]")
-        if found is not MISSING:
-            return found
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            if path is not None:
-                self.add_guard(f"{path}.__globals__[{name!r}]", value)
-            return value
-        if hasattr(builtins, name):
-            if path is not None and is_user_code(function):
-                self.guard_missing_key(f"{path}.__globals__", name)
-            return getattr(builtins, name)
-        known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
-        raise UnknownName(
-            f"the name '{name}' is not defined",
-            suggestion(name, known) or f"define '{name}', or pass it as an argument",
-            span,
-        )
-
-    def heap_object_of(
-        self, heap: Mapping[HeapRef, Any], thing: Any, name: Any = None
-    ) -> HeapRef | None:
-        """Returns the heap object of a written Parameter or attribute, if it is in ``heap``. One
-        from an abandoned trial is not."""
-        cell = self.heap_objects.get((id(thing), name))
-        return cell if cell in heap else None
-
     def source_of(self, thing: Any) -> Any:
         """Returns the dict from outside that ``thing`` is, or is a copy of."""
         return self.copied_dicts[id(thing)][1] if id(thing) in self.copied_dicts else thing
@@ -388,38 +277,3 @@ class Compilation(GuardRecorder):
             name = f"{function.name}_{number}" if number else function.name
             self._functions[text] = replace(function, name=name)
         return self._functions[text]
-
-
-def _cure_for_missing(owner: Any, name: str) -> str:
-    """Returns the cure for a missing attribute whose name resembles no other."""
-    if isinstance(owner, types.ModuleType):
-        return "correct the name, or import the module that has it"
-    if type(owner).__module__ == "builtins" and not isinstance(owner, type):
-        return f"use an attribute that a {type(owner).__name__} has"
-    return f"assign self.{name} in __init__"
-
-
-def _attribute_failure(owner: Any, name: str, error: Exception, span: Span) -> CompileError:
-    """Returns the error of an attribute that code of a user's class fails to compute."""
-    raised = type(error).__name__ + (f": {error}" if str(error) else "")
-    owner_text = _owner_description(owner)
-    return UnsupportedSyntax(
-        f"reading '{name}' of {owner_text} runs code of its class, which raises {raised}",
-        f"set '{name}' before the call, or correct the method that finds it",
-        span,
-    ).meaning(error)
-
-
-def _owner_description(owner: Any) -> str:
-    if isinstance(owner, types.ModuleType):
-        return f"the module '{owner.__name__}'"
-    if isinstance(owner, type):
-        return f"the class '{owner.__name__}'"
-    kind = "Cell" if isinstance(owner, Cell) else "object"
-    return f"the {kind} '{type(owner).__name__}'"
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns the cure for a misspelt name: the most similar name."""
-    like = nearest(name, [other for other in known if other != name])
-    return f"did you mean '{like}'?" if like else ""

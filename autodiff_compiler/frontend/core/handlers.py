@@ -17,10 +17,13 @@ Handler = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Handlers:
-    """The handlers of nodes by their class, and the functions behind ``Lowering``'s methods."""
+    """The handlers by kind, and the functions behind ``Lowering``'s methods."""
 
     expressions: Mapping[type, NodeHandler]
     statements: Mapping[type, NodeHandler]
+    #: By the kind of the owner, and of the left operand; ``object`` for all other kinds.
+    attributes: Mapping[type | str, Handler]
+    operators: Mapping[type, Handler]
 
     evaluate: Handler
     execute: Handler
@@ -29,12 +32,9 @@ class Handlers:
     call: Handler
     enter: Handler
     macro: Handler
-    attribute: Handler
     special: Handler
-    binary: Handler
     truth: Handler
     sequence: Handler
-    lifted: Handler
     unpacked: Handler
     choose: Handler
     heap_ownership: Handler
@@ -49,3 +49,4 @@ class Handlers:
     evaluate_generator: Handler
     generate_items: Handler
     add_outside_hooks: Handler
+    cast_to_cell_precision: Handler

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from autodiff_compiler.common.hooks import TO_FLOAT
-from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import fresh, map_regions, substitute
-
-
-def guard_hooks(compilation: Compilation, holder: Any, path: str | None) -> None:
-    """Guards the hooks of a Cell or Tensor that is found at ``path``."""
-    if path is not None:
-        compilation.guard_identity(f"{path}._hooks", holder._hooks)
-        for number, hook in enumerate(holder._hooks):
-            if hook.kind != TO_FLOAT:
-                compilation.register_path(hook.function, f"{path}._hooks[{number}].function")
 
 
 def place_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:

@@ -12,7 +12,7 @@ import numpy as np
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.common.tensor_data import objection_to
+from autodiff_compiler.common.tensor_data import is_foreign, objection_to
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.heap import HeapOwnership, detach, dict_of
@@ -40,7 +40,6 @@ from autodiff_compiler.frontend.core.assumptions import is_array
 from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.error_translation import refused_object_dict, translate_error
 from autodiff_compiler.frontend.core.handlers import Handlers
-from autodiff_compiler.frontend.core.hook_placement import guard_hooks
 from autodiff_compiler.frontend.core.naming import NAMELESS
 from autodiff_compiler.frontend.core.operator_exceptions import exceptions_of, try_cure
 from autodiff_compiler.frontend.syntax.source import Source
@@ -48,7 +47,7 @@ from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
-from autodiff_compiler.ir.types import FUNCTION, SHORT, ArrayType, in_double
+from autodiff_compiler.ir.types import FUNCTION, SHORT, STR, ArrayType, in_double
 from autodiff_compiler.operators.core import effects, scalar_conversion, structure
 from autodiff_compiler.operators.core.control import is_unset
 from autodiff_compiler.operators.elementwise import comparisons
@@ -172,8 +171,11 @@ class Lowering:
         return self.handlers.macro(self, function, args, kwargs)
 
     def attribute(self, owner: Any, name: str) -> Any:
-        """Returns ``owner.name``."""
-        return self.handlers.attribute(self, owner, name)
+        """Returns ``owner.name``, by the kind of the owner."""
+        table = self.handlers.attributes
+        kind = owner.kind if isinstance(owner, HeapRef) else type(owner)
+        handler = table.get(kind) or table.get(type(owner)) or table[object]
+        return handler(self, owner, name)
 
     def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
         """Returns a method such as ``__add__`` of a user's class, or None."""
@@ -182,7 +184,8 @@ class Lowering:
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """Returns ``left sign right``; ``sign`` is the name of gast's class, such as ``Add``."""
-        return self.handlers.binary(self, sign, left, right)
+        is_text = isinstance(left, str) or isinstance(left, Value) and left.type == STR
+        return self.handlers.operators[str if is_text else object](self, sign, left, right)
 
     def truth(self, value: Any) -> Any:
         """Returns ``bool(value)``: a bool known now, or a value that is one at run time."""
@@ -195,7 +198,10 @@ class Lowering:
 
     def lifted(self, thing: Any) -> Any:
         """Returns ``thing`` with every outside array in it made a value."""
-        return self.handlers.lifted(self, thing)
+        found = _lift_arrays(self, thing)
+        if self.compilation.precision is None:
+            return found
+        return self.handlers.cast_to_cell_precision(self, thing, found)
 
     def unpacked(
         self,
@@ -265,6 +271,12 @@ class Lowering:
         self.state.heap[ref] = contents
         return ref
 
+    def heap_object_of(self, thing: Any, name: Any = None) -> HeapRef | None:
+        """Returns the heap object of a written Parameter or attribute; None for others, and for one
+        of an abandoned trial."""
+        ref = self.compilation.heap_objects.get((id(thing), name))
+        return ref if ref in self.state.heap else None
+
     def new_list(self, items: Sequence[Any]) -> HeapRef:
         """Returns a new list of the heap."""
         return self.allocate("list", tuple(items))
@@ -293,12 +305,13 @@ class Lowering:
             if isinstance(array, (np.ndarray, np.generic)) and (objection := objection_to(array)):
                 raise self.fail(DTypeError, *objection)
             if isinstance(thing, Tensor):
-                guard_hooks(self.compilation, thing, self.compilation.path(thing))
+                self.compilation.guard_hooks(thing)
             if PRECISION.double:
                 type_ = in_double(type_)
             name = name or _name_of(self, thing)
             value = Value(type_, name or NAMELESS, bool(name))
-            self.compilation.aliases.set_is_array(value, isinstance(array, np.ndarray))
+            if getattr(array, "ndim", None) == 0:
+                self.compilation.aliases.set_is_array(value, isinstance(array, np.ndarray))
             self.hoisted[id(thing)] = (thing, value)
             self.compilation.lifted_arrays[id(thing)] = thing
         return self.hoisted[id(thing)][1]
@@ -344,6 +357,11 @@ class Lowering:
     def place(self) -> Span | None:
         """The place of the source being lowered; None in what only library code does."""
         return None if self.builder.span == NOWHERE else self.builder.span
+
+    def span(self, node: Any) -> Span:
+        """Returns the place of a node of the source function."""
+        source: Source = self.frame.source
+        return source.spans.get(node) or source.span(node)
 
     @property
     def source(self) -> Source:
@@ -392,13 +410,27 @@ def _refuse_raising(low: Lowering, op: Op) -> None:
                 )
 
 
-# ---- arrays from outside
+# ---- what comes from outside
 
 
-def lift_arrays(low: Lowering, thing: Any) -> Any:
+def refuse_foreign(low: Lowering, *things: Any, installed: bool = False) -> None:
+    """Refuses to compute with things that are no arrays but can be converted to one.
+
+    ``installed``: only those of an installed package.
+    """
+    for thing in things:
+        if isinstance(thing, (list, tuple)):
+            refuse_foreign(low, *thing, installed=installed)
+        if is_foreign(thing, installed):
+            name = type(thing).__name__
+            cure = f"convert it before the call: np.asarray(x), of the {name}"
+            raise low.fail(DTypeError, f"a {name} is not supported in compiled code", cure)
+
+
+def _lift_arrays(low: Lowering, thing: Any) -> Any:
     """Returns ``thing`` with every outside array in it made a value, in its own precision."""
     if is_array(thing):
-        cell = low.compilation.heap_object_of(low.state.heap, thing)
+        cell = low.heap_object_of(thing)
         return low.lift(thing) if cell is None else low.state.heap[cell]
     if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
         if low.compilation.holds_written(thing):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.common.tensor_data import is_foreign
-from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract import iterators
 from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import (
@@ -53,17 +51,3 @@ def from_python(low: Lowering, result: Any) -> Any:
     if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
         return low.allocate("dict", {key: from_python(low, each) for key, each in result.items()})
     return low.lifted(result)
-
-
-def refuse_foreign(low: Lowering, *things: Any, installed: bool = False) -> None:
-    """Refuses to compute with things that are no arrays but can be converted to one.
-
-    ``installed``: only those of an installed package.
-    """
-    for thing in things:
-        if isinstance(thing, (list, tuple)):
-            refuse_foreign(low, *thing, installed=installed)
-        if is_foreign(thing, installed):
-            name = type(thing).__name__
-            cure = f"convert it before the call: np.asarray(x), of the {name}"
-            raise low.fail(DTypeError, f"a {name} is not supported in compiled code", cure)

@@ -14,7 +14,7 @@ from autodiff_compiler.common.hooks import TO_FLOAT
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, rebuild
 from autodiff_compiler.frontend.core.handlers import Handler
-from autodiff_compiler.frontend.core.lowering import Lowering, lift_arrays
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
@@ -36,15 +36,12 @@ def in_cell_precision(
         low.compilation.precision = around
 
 
-def lift_in_cell_precision(low: Lowering, thing: Any) -> Any:
-    """Returns ``thing`` with its arrays made values, in the present precision.
+def cast_to_cell_precision(low: Lowering, thing: Any, found: Any) -> Any:
+    """Returns ``found``, the value of an outside array, in the precision of the present Cell.
 
     A Parameter that is written is not cast: a moving average would not move by less than its last
     digit."""
-    found = lift_arrays(low, thing)
-    if low.compilation.precision is None or found is thing or not isinstance(found, Value):
-        return found
-    if low.compilation.heap_object_of(low.state.heap, thing) is not None:
+    if found is thing or not isinstance(found, Value) or low.heap_object_of(thing) is not None:
         return found
     cast = _cast(low, found)
     if cast is not found:

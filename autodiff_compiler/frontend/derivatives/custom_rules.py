@@ -137,10 +137,8 @@ def _enter_function(
     )
 
 
-def context_attribute(low: Lowering, owner: Any, name: str) -> Any:
-    """Returns an attribute of the context of a ``Function``; NotImplemented for other owners."""
-    if not isinstance(owner, HeapRef) or owner.kind != CONTEXT:
-        return NotImplemented
+def context_attribute(low: Lowering, owner: HeapRef, name: str) -> Any:
+    """Returns an attribute of the context of a ``Function``."""
     if hasattr(Context, name) and callable(getattr(Context, name)):
         return ContainerMethod(owner, name)
     held = low.state.heap[owner]

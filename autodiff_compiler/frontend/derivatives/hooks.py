@@ -29,7 +29,6 @@ from autodiff_compiler.frontend.core.cotangents import (
     has_cotangent,
 )
 from autodiff_compiler.frontend.core.handlers import Handler
-from autodiff_compiler.frontend.core.hook_placement import guard_hooks
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.derivatives.cotangent_types import check_cotangents
 from autodiff_compiler.frontend.derivatives.custom_rules import lower_rule, with_derivative
@@ -60,7 +59,7 @@ def with_cell_hooks(
     """Enters a callee; the hooks of a Cell run around it."""
     if not isinstance(callee, Cell):
         return enter(low, callee, args, kwargs)
-    guard_hooks(low.compilation, callee, low.compilation.path(callee))
+    low.compilation.guard_hooks(callee)
     args = tuple(args)
     for hook in _of_kind(callee, "forward_pre"):
         found = _run_hook(low, hook.function, [callee, args])

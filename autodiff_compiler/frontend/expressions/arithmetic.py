@@ -16,8 +16,7 @@ from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import NUMBERS, DictView, HeapRef, leaves
 from autodiff_compiler.frontend.core.assumptions import is_user_code, is_user_object
-from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import refuse_foreign
+from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.expressions.evaluation import evaluate_all
 from autodiff_compiler.frontend.numpy_rules.signatures import NumpyFunction
 from autodiff_compiler.frontend.numpy_rules.writes import beside_arrays
@@ -162,7 +161,8 @@ def binary_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
         return _container_operation(low, sign, left, right)
     refuse_foreign(low, left, right)
     for side in (left, right):
-        low.compilation.guard_contents(side)
+        if not isinstance(side, Value):
+            low.compilation.guard_contents(side)
     with _raising_division(low, sign, left, right):
         try:
             return (_NUMPY_BINARY if low.compilation.numpy else BINARY)[sign](left, right)

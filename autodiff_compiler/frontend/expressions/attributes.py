@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     InPlaceTensorMethod,
     ObjectDict,
-    SuperProxy,
     TensorMethod,
 )
-from autodiff_compiler.frontend.core.compilation import suggestion
+from autodiff_compiler.frontend.core.assumptions import suggestion
 from autodiff_compiler.frontend.core.error_translation import refused_object_dict
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
-from autodiff_compiler.frontend.core.python_values import refuse_foreign
 from autodiff_compiler.frontend.numpy_rules.copies_and_views import (
     ATTRIBUTES,
     NumpyCall,
@@ -62,11 +60,7 @@ INSTEAD = {"tolist": "index it or loop over it: x[0], or 'for row in x'"}
 OF_PARAMETERS = ("name", "requires_grad")
 
 
-def evaluate_attribute(low: Lowering, node: Any) -> Any:
-    return low.attribute(low.evaluate(node.value), node.attr)
-
-
-def _value_attribute(low: Lowering, owner: Value, name: str) -> Any:
+def value_attribute(low: Lowering, owner: Value, name: str) -> Any:
     """Returns an attribute of a run-time value."""
     if name == "shape":
         return low.shape(owner)
@@ -145,31 +139,33 @@ def printable(low: Lowering, value: Any) -> Any:
     return low.static(value, "text")
 
 
-def read_attribute(low: Lowering, owner: Any, name: str) -> Any:
-    """Returns ``owner.name``."""
-    if isinstance(owner, SuperProxy) or isinstance(owner, HeapRef) and owner.kind == "object":
-        return get_attribute(low, owner, name)
-    if isinstance(owner, HeapRef):
-        kind = {"list": list, "dict": dict}.get(owner.kind, object)
-        if not hasattr(kind, name):
-            raise low.fail(
-                UnknownAttribute,
-                f"a {owner.kind} has no attribute '{name}'",
-                suggestion(name, dir(kind)) or f"use a method that every {owner.kind} has",
-            )
-        return ContainerMethod(owner, name)
-    if isinstance(owner, Value):
-        return _value_attribute(low, owner, name)
-    refuse_foreign(low, owner, installed=True)
-    if isinstance(owner, ObjectDict):
-        raise refused_object_dict(low, low.state.heap[owner.ref]["__class__"])
-    if isinstance(owner, DictView):
-        kind = type(getattr({}, owner.kind)())
+def container_attribute(low: Lowering, owner: HeapRef, name: str) -> ContainerMethod:
+    """Returns a method of a container on the heap."""
+    kind = {"list": list, "dict": dict}.get(owner.kind, object)
+    if not hasattr(kind, name):
         raise low.fail(
             UnknownAttribute,
-            f"the attribute '{name}' of a {kind.__name__} is not supported in compiled code",
-            "loop over it, or use the dict itself",
+            f"a {owner.kind} has no attribute '{name}'",
+            suggestion(name, dir(kind)) or f"use a method that every {owner.kind} has",
         )
-    if isinstance(owner, Closure) and name == "__name__":
-        return owner.name
-    return get_attribute(low, owner, name)
+    return ContainerMethod(owner, name)
+
+
+def object_dict_attribute(low: Lowering, owner: ObjectDict, name: str) -> NoReturn:
+    """Refuses to read an attribute of ``vars(obj)``."""
+    raise refused_object_dict(low, low.state.heap[owner.ref]["__class__"])
+
+
+def dict_view_attribute(low: Lowering, owner: DictView, name: str) -> NoReturn:
+    """Refuses to read an attribute of a view of a dict."""
+    kind = type(getattr({}, owner.kind)())
+    raise low.fail(
+        UnknownAttribute,
+        f"the attribute '{name}' of a {kind.__name__} is not supported in compiled code",
+        "loop over it, or use the dict itself",
+    )
+
+
+def closure_attribute(low: Lowering, owner: Closure, name: str) -> Any:
+    """Returns an attribute of a function that was defined inside of another one."""
+    return owner.name if name == "__name__" else get_attribute(low, owner, name)

@@ -26,9 +26,8 @@ from autodiff_compiler.frontend.abstract.values import (
     is_same,
 )
 from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated_method
-from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.parameters import slot_of
-from autodiff_compiler.frontend.core.python_values import refuse_foreign
 from autodiff_compiler.frontend.expressions.arithmetic import (
     as_set,
     call_operator_method,

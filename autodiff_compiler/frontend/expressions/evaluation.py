@@ -1,4 +1,4 @@
-"""Evaluates expressions: names, constants, truth values and connectives."""
+"""Evaluates expressions: names, attributes, constants, truth values and connectives."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from autodiff_compiler.operators.core import containers
 def evaluate(low: Lowering, node: Any) -> Any:
     """Returns the compile-time value of an expression. Its errors are placed at ``node``."""
     handler = low.handlers.expressions[type(node)]
-    span = low.source.span(node)
-    with low.builder.at(span):
+    with low.builder.at(low.span(node)):
         try:
             if low.catching:
                 value = evaluate_once(low, node, lambda: handler(low, node))
@@ -58,8 +57,10 @@ def evaluate_all(low: Lowering, nodes: Sequence[Any]) -> list[Any]:
             failed = True
     if failed:
         raise UsesPoison
+    writes = len(low.compilation.aliases.writes)
     for value, mark in zip(values, marks):
-        refuse_overwritten(low, value, mark)
+        if mark < writes:
+            refuse_overwritten(low, value, mark)
     return values
 
 
@@ -76,6 +77,10 @@ def evaluate_name(low: Lowering, node: Any) -> Any:
     if value is not held:
         low.state.names[name] = value  # known to be set from here on
     return value
+
+
+def evaluate_attribute(low: Lowering, node: Any) -> Any:
+    return low.attribute(low.evaluate(node.value), node.attr)
 
 
 def evaluate_known_name(low: Lowering, node: KnownName) -> Any:

@@ -50,7 +50,7 @@ def _format_part(low: Lowering, part: Any) -> tuple[str, Any]:
 
 
 def string_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
-    """Returns joined strings, or a string filled in by ``%``; NotImplemented for other operands."""
+    """Returns ``left sign right`` for a string on the left: joined, or filled in by ``%``."""
     if sign == "Mod" and isinstance(left, str):
         items = right if isinstance(right, tuple) else (right,)
         if any(isinstance(item, Value) for item in items):
@@ -59,7 +59,7 @@ def string_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     known = isinstance(left, str) and isinstance(right, str)
     if sign == "Add" and is_text(left) and is_text(right) and not known:
         return concatenate_strings([left, right])
-    return NotImplemented
+    return binary_operation(low, sign, left, right)
 
 
 def format_string(low: Lowering, pattern: str, items: Sequence[Any]) -> Any:

@@ -22,8 +22,8 @@ from autodiff_compiler.frontend.abstract.values import (
 from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.error_translation import missing_item
-from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.python_values import python_containers, refuse_foreign
+from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
+from autodiff_compiler.frontend.core.python_values import python_containers
 from autodiff_compiler.frontend.numpy_rules.copies_and_views import index_without_axes
 from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value

@@ -31,10 +31,14 @@ from autodiff_compiler.frontend.abstract.values import (
     ObjectDict,
     SuperProxy,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING, is_generated_method, is_user_code
-from autodiff_compiler.frontend.core.compilation import suggestion
+from autodiff_compiler.frontend.core.assumptions import (
+    MISSING,
+    is_generated_method,
+    is_user_code,
+    suggestion,
+)
 from autodiff_compiler.frontend.core.error_translation import refused_object_dict
-from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.reachability import reaches
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
 from autodiff_compiler.interface import Write, special
@@ -50,6 +54,12 @@ def class_attribute(low: Lowering, cls: type, name: str) -> Any:
     """Returns the attribute of a class, guarded from now on."""
     found = low.compilation.read_attribute(cls, name, low.builder.span)
     return getattr(found, "__func__", found)
+
+
+def outside_attribute(low: Lowering, owner: Any, name: str) -> Any:
+    """Returns ``owner.name`` for an owner that is known while compiling."""
+    refuse_foreign(low, owner, installed=True)
+    return get_attribute(low, owner, name)
 
 
 def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
@@ -156,12 +166,12 @@ def _has_writable_dict(low: Lowering, owner: Any) -> bool:
 def _written_cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
     """Returns the cell of a written attribute, of the object or of its class; None without a
     write."""
-    found = low.compilation.heap_object_of(low.state.heap, owner, name)
+    found = low.heap_object_of(owner, name)
     if found is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
         return found
     bases = owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
     for base in bases:
-        cell = low.compilation.heap_object_of(low.state.heap, base, name)
+        cell = low.heap_object_of(base, name)
         if cell is None and name not in vars(base):
             continue
         return None if name in getattr(owner, "__dict__", {}) else cell

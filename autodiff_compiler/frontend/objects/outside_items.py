@@ -34,7 +34,7 @@ def read_item(low: Lowering, owner: Any, key: Any) -> Any:
     if not isinstance(owner, dict):
         return MISSING
     thing, name = _place(low, owner, key)
-    cell = low.compilation.heap_object_of(low.state.heap, thing, name)
+    cell = low.heap_object_of(thing, name)
     held = MISSING if cell is None else low.state.heap[cell]
     return held if held is MISSING else low.certainly(held)
 
@@ -49,7 +49,7 @@ def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
     ):
         return None
     thing, name = _place(low, source, key)
-    cell = low.compilation.heap_object_of(low.state.heap, thing, name)
+    cell = low.heap_object_of(thing, name)
     if cell is not None:
         held = low.state.heap[cell]
         return held is not MISSING and low.certainly(held) is not MISSING

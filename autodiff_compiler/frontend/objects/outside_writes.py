@@ -67,7 +67,7 @@ def _refuse_number(low: Lowering, name: str, value: Any) -> None:
 def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
     """Returns the cell of a Parameter or attribute. A cell that is missing is created here, so that
     one lowering finds all writes; then the function is lowered again."""
-    found = low.compilation.heap_object_of(low.state.heap, thing, name)
+    found = low.heap_object_of(thing, name)
     if found is None:
         accessors = put_item, get_item
         if not isinstance(name, Item):

@@ -15,6 +15,7 @@ from autodiff_compiler.frontend.abstract import iterators, runtime_lists
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned, Unwinding
 from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
+    LazyIterable,
     Poison,
     Unset,
     UsesPoison,
@@ -78,7 +79,7 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
     """
     told = len(low.compilation.problems)
     try:
-        with low.builder.at(low.source.span(node)):
+        with low.builder.at(low.span(node)):
             try:
                 handler = low.handlers.statements[type(node)]
                 return resumable(low, lambda: handler(low, node), then)
@@ -116,7 +117,7 @@ def execute_expr(low: Lowering, node: Any) -> None:
     low.sole_calls |= _method_chain(node.value)
     found = low.evaluate(node.value)
     if isinstance(node.value, gast.Call):
-        with low.builder.at(low.source.span(node)):
+        with low.builder.at(low.span(node)):
             runtime_lists.require_popped_item(low, found)
 
 
@@ -209,7 +210,7 @@ def execute_if(low: Lowering, node: Any) -> Any:
         return low.block(node.body if test else node.orelse)
     if not test.has_user_name and low.builder.producer(test):
         test.name = "branch"
-    with low.builder.at(low.source.span(node)):
+    with low.builder.at(low.span(node)):
         return low.choose(test, lambda: low.block(node.body), lambda: low.block(node.orelse))
 
 
@@ -220,22 +221,23 @@ def execute_assign(low: Lowering, node: Any) -> None:
     old = low.evaluate(node.value.left) if augmented else None
     value = low.evaluate(node.value)
     if augmented:
-        with low.builder.at(low.source.span(node)):
+        with low.builder.at(low.span(node)):
             value = _augmented(low, old, value)
-    value = iterators.as_variable(low, value)
+    if isinstance(value, LazyIterable):
+        value = iterators.as_variable(low, value)
     _assign_all(low, node.targets, (value,) * len(node.targets))
 
 
 def execute_aug_assign(low: Lowering, node: Any) -> None:
     if isinstance(node.target, gast.Attribute):
         owner, name = low.evaluate(node.target.value), node.target.attr
-        with low.builder.at(low.source.span(node)):
+        with low.builder.at(low.span(node)):
             old = evaluate_once(low, name, lambda: low.attribute(owner, name))
             new = augmented_operation(low, type(node.op).__name__, old, low.evaluate(node.value))
             store_attribute(low, owner, name, _augmented(low, old, new))
         return
     owner, key = low.evaluate(node.target.value), low.evaluate(node.target.slice)
-    with low.builder.at(low.source.span(node)):
+    with low.builder.at(low.span(node)):
         old = evaluate_once(low, node.target, lambda: subscript(low, owner, key))
         new = augmented_operation(low, type(node.op).__name__, old, low.evaluate(node.value))
         if isinstance(owner, Value):
@@ -294,7 +296,7 @@ def assign(low: Lowering, target: Any, value: Any) -> None:
     elif isinstance(target, gast.Starred):
         low.assign(target.value, value)
     else:
-        with low.builder.at(low.source.span(target)):
+        with low.builder.at(low.span(target)):
             store_attribute(low, low.evaluate(target.value), target.attr, value)
 
 

@@ -61,6 +61,12 @@ class Source:
             end = _column(line, node.end_col_offset)
         return Span(self.file, node.lineno, start + 1, max(end, start + 1) + 1, line)
 
+    def record_spans(self, tree: gast.AST) -> None:
+        """Records the spans of all statements and expressions of a tree."""
+        for node in nodes_in(tree):
+            if isinstance(node, (gast.stmt, gast.expr)):
+                self.span(node)
+
     def segment(self, node: gast.AST) -> str:
         """Returns the user's characters that ``node`` was parsed from."""
         node = self._placed(node)

@@ -40,4 +40,6 @@ def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
 @functools.lru_cache(maxsize=1024)
 def desugared(source: Source) -> gast.FunctionDef:
     """Returns ``desugar(source)``, cached: one function is lowered for many signatures."""
-    return desugar(source)
+    tree = desugar(source)
+    source.record_spans(tree)
+    return tree
