@@ -35,7 +35,7 @@ types: $(VENV)/installed-dev  ## check the type hints (mypy), and those of a use
 		--follow-imports=silent --cache-dir=.mypy_cache/strict tests/typed
 
 golden: $(VENV)/installed-test  ## rewrite the expected texts; read the diff before you commit it
-	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors tests/test_shown_examples.py
+	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors tests/test_shown_examples.py tests/docs
 
 bench: $(VENV)/installed-plain  ## time gradients beside those written by hand
 	$(RUN) -m benchmarks

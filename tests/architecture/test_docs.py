@@ -1,4 +1,4 @@
-"""What is documented is there, what the README shows runs, and no file knows our machines."""
+"""What is documented is there, and no file knows our machines."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import ast
 import importlib
 import pkgutil
 import re
-import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
 import autodiff_compiler
-from autodiff_compiler import cli, operators
+from autodiff_compiler import operators
 from autodiff_compiler.ir.opdef import OPERATORS
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^```python runnable\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Written so that this file does not find itself.
 MACHINE = re.compile(
     r"(?<![\w.:/])/(?:" + "|".join(("root", "home", "work", "Users", "tmp")) + ")/"
@@ -41,30 +36,6 @@ def test_every_module_says_what_it_is() -> None:
         if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not silent, f"modules without a docstring: {silent}"
-
-
-def test_the_readme_runs() -> None:
-    """The runnable blocks run one after another, as a reader would type them."""
-    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert blocks
-    scope: dict[str, object] = {"__name__": "readme"}
-    for number, block in enumerate(blocks, 1):
-        exec(compile(block, f"<README block {number}>", "exec"), scope)
-
-
-def test_the_readme_shows_what_its_command_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    cell = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    command = re.search(r"^autodiff-compiler (dump net\.py:.*)$", text, re.MULTILINE)
-    assert cell and command
-    (tmp_path / "net.py").write_text(cell[1], encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    assert cli.main(shlex.split(command[1])) == 0
-    sys.modules.pop("net")
-    assert capsys.readouterr().out == FENCE.findall(text)[0]
 
 
 def test_decisions_are_numbered_in_a_row() -> None:
