@@ -141,7 +141,7 @@ def _by_identity(value: Any) -> Hashable:
 
 
 @dataclass(frozen=True)
-class Assumption:
+class Guard:
     """A fact read at compile time that must still hold when the compiled function is used.
 
     path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
@@ -270,7 +270,7 @@ class Write:
     #: The structure of the written value, as in ``Compiled``.
     structure: Any = None
 
-    def held(self, absent: Any) -> Any:
+    def present_value(self, absent: Any) -> Any:
         """Returns the present value of the attribute, or ``absent`` if reading it fails."""
         try:
             return self.get(self.target, self.name)
@@ -282,29 +282,30 @@ class Write:
 class GeneratedText:
     """The source of a compiled function, and the facts that are needed to run it.
 
-    forward    the name of the function that takes the dynamic slots and then the hoisted arrays.
-    backward   the name of the function that takes the residuals (and the sensitivity), or None.
-    output     the type of the value.
-    apart      True if the value owns its memory: it is no argument and no view of one.
+    forward       the name of the function that takes the dynamic slots and then the hoisted arrays.
+    backward      the name of the function that takes the residuals (and the sensitivity), or None.
+    output        the type of the value.
+    owns_memory   True if the value owns its memory: it is no argument and no view of one.
     unconnected   the gradients, by position, that are zero because the output does not depend on
-               their values; empty unless the request asks for it.
-    line_map   for each line the place in the source function that it computes.
-    work       the bytes of each block of memory that a caller may lend.
-    given      the blocks that go to the caller with a result: they are allocated for each call.
-    lent       the types of the arrays that each function takes as a tuple, last, with their blocks.
-    from_disk  True if another process printed it.
+                  their values; empty unless the request asks for it.
+    line_map      for each line the place in the source function that it computes.
+    allocations   the bytes of each allocation of the workspace.
+    donated       the allocations that go to the caller with a result: each call makes them anew.
+    work_arrays   the types of the arrays that each function takes as a tuple, last, each with the
+                  number of its allocation.
+    from_disk     True if another process printed it.
     """
 
     source: str
     forward: str
     backward: str | None
     output: Type
-    apart: bool = False
+    owns_memory: bool = False
     unconnected: tuple[int, ...] = ()
     line_map: Mapping[int, Any] = field(default_factory=dict)
-    work: tuple[int, ...] = ()
-    given: frozenset[int] = frozenset()
-    lent: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
+    allocations: tuple[int, ...] = ()
+    donated: frozenset[int] = frozenset()
+    work_arrays: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
     from_disk: bool = False
 
 
@@ -323,7 +324,7 @@ class Compiled(GeneratedText):
 
     dynamic_slots: tuple[int, ...]
     hoisted: tuple[Hoisted, ...]
-    assumptions: tuple[Assumption, ...]
+    guards: tuple[Guard, ...]
     positions: tuple[int, ...] = ()
     weights: tuple[Any, ...] = ()
     structure: Any = None
@@ -334,7 +335,7 @@ class Compiled(GeneratedText):
 __all__ = [
     "ArraySlot",
     "ArrayType",
-    "Assumption",
+    "Guard",
     "AttributeInput",
     "COMPLEX",
     "Compiled",

@@ -17,7 +17,7 @@ from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import OPTIMISED
 from autodiff_compiler.program import Program
-from autodiff_compiler.runtime.disk_cache import kept_on_disk, versions
+from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
 from autodiff_compiler.stages.buffers import PlanBuffers
 from autodiff_compiler.stages.derivatives import (
     Differentiate,
@@ -104,7 +104,7 @@ PIPELINE = Pipeline(
     Stage(
         "buffers",
         "lowered",
-        "Large results are written over dead arrays, or into lent ones.",
+        "Large results are written into dead arrays or workspace buffers.",
         PlanBuffers(
             functions="decompose tile_elementwise assemble_in_place carry_in_place scan_in_place"
             " extend_destinations",
@@ -146,4 +146,4 @@ def compile_unit(
 
     folder = compile_cache()
     key = fingerprint(versions(), *program.facts()) if folder else None
-    return compiled(program, kept_on_disk(folder, key, make) if folder and key else make())
+    return compiled(program, cached_on_disk(folder, key, make) if folder and key else make())

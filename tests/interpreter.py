@@ -49,7 +49,7 @@ def execute(op: Op, known: Environment) -> list[Any]:
         return evaluate(then if operands[0] else orelse, (), known)
     if op.name == "call":
         return run(op.attrs["callee"], operands)
-    if op.name == "ruled":
+    if op.name == "custom_rule":
         return operands[-len(op.results) :]
     if op.name == "unbroadcast_to":
         return [unbroadcast(*operands)]

@@ -111,7 +111,7 @@ def test_explain_memory(file, capsys):
     given = ["--input", "x=f64[b]", "--input", "y=f64[b]", "--get-all"]
     assert main(["explain-memory", f"{file}:product", *given]) == ExitCode.OK
     told = capsys.readouterr().out
-    assert told.startswith("Kept for backward by product_forward (model_of_test_cli.py:33).")
+    assert told.startswith("Saved for backward by product_forward (model_of_test_cli.py:33).")
     assert "y     f64[b]  8*b    (an argument)  (the result)" in told
     assert "In all at most 16*b bytes" in told
     assert main(["explain-memory", f"{file}:Bad", "--input", "f64[b]"]) == ExitCode.REFUSED

@@ -86,7 +86,7 @@ def test_the_verifier_sees_every_stage() -> None:
 
 
 def test_the_verifier_takes_what_the_passes_of_a_stage_make() -> None:
-    """``write_disjoint_parts`` makes ``sub_at``, which has no derivative."""
+    """``write_disjoint_parts`` makes ``subtract_at``, which has no derivative."""
     (stage,) = (each for each in PIPELINE.stages if each.name == "simplified")
     text = """func @f(%p: f64[2], %q: f64[2]) -> (f64[3]) {
   %n: f64[2] = neg %p
@@ -96,7 +96,7 @@ def test_the_verifier_takes_what_the_passes_of_a_stage_make() -> None:
 }
 """
     found = dce(write_disjoint_parts(parse_function(text)))
-    assert [op.name for op in found.body.ops] == ["scatter", "sub_at"]
+    assert [op.name for op in found.body.ops] == ["scatter", "subtract_at"]
     driver.verify(found, f"{stage.form}: {stage.name}")
 
 

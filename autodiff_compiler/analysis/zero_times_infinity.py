@@ -349,7 +349,7 @@ RULES: dict[str, Callable[[_Untaken, Op], None]] = {
     "for": _Untaken.loop,
     "while": _Untaken.loop,
     "call": _Untaken.visit_call,
-    "ruled": _Untaken.custom_rule,
+    "custom_rule": _Untaken.custom_rule,
     "item": _Untaken.item,
     "make_tuple": _Untaken.container,
     "make_dict": _Untaken.container,

@@ -37,15 +37,15 @@ class Costs:
     #: The size from which backward rematerialises a cheap value and forward does not save it: that
     #: is worth a line of text. In a loop, where each value has a tape, the size does not matter.
     #: Chosen, not measured.
-    recomputed_bytes: int = 2**11
+    rematerialised_bytes: int = 2**11
     #: The number of cheap operations on arguments that are repeated before such a value, if several
     #: large ones wait for backward. Measured: with two, a GELU by the error function saves one
     #: array of three, and a focal loss three of five.
-    recomputed_steps: int = 2
+    rematerialised_steps: int = 2
     #: Backward reads a row of an array outside the loop again, unless that array is this many times
     #: as large as all rows together: saving it would cost more than it spares. Chosen, not
     #: measured.
-    kept_for_rows_ratio: int = 4
+    saved_for_rows_ratio: int = 4
     #: A result this much smaller than the large array that it reduces is computed before anything
     #: overwrites that array. Chosen, not measured.
     reduced_first_ratio: int = 16
@@ -137,7 +137,7 @@ class Costs:
 
     #: Windows of up to this many elements are unrolled to slices; longer ones are a loop over
     #: slices. So few slices count as faster than a reduction. Chosen, not measured.
-    written_window_elements: int = 4
+    unrolled_window_elements: int = 4
     #: The number of elements from which a scatter adds them one by one, with a flat array of
     #: indices. Chosen, not measured.
     scattered_elements: int = 2**10
@@ -158,7 +158,7 @@ class Costs:
     computed_anyway_share: float = 0.5
     #: A callee of more operations is not inlined in a loop that reads few items of its results
     #: (decision 0018). Chosen, not measured.
-    written_out_operations: int = 500
+    inlined_operations: int = 500
     #: The largest depth of branches and loops in one function. Each level is a step of indentation,
     #: of which Python reads at most 100. Chosen, not measured.
     nested_levels: int = 24
@@ -173,20 +173,20 @@ class Costs:
     expression_characters: int = 72
     #: The size from which a docstring reports the values saved for backward, arguments not counted.
     #: The number is that of ``large_bytes``, but no pass depends on it.
-    told_bytes: int = 2**16
+    reported_bytes: int = 2**16
     #: The number of saved values, the largest ones, that such a docstring names. Chosen for the
     #: reader.
-    told_values: int = 8
+    reported_values: int = 8
 
     # ---- Front end: what is unrolled, and when lowering gives up.
 
     #: A comprehension of at most this many items is unrolled. Chosen, not measured.
-    written_comprehension_items: int = 8
+    unrolled_comprehension_items: int = 8
     #: A loop of at most this many iterations is unrolled if a position in known items depends on
     #: its counter. Chosen, not measured.
-    written_loop_iterations: int = 32
+    unrolled_loop_iterations: int = 32
     #: A repeated list (``items * n``) of at most this many items is unrolled. Chosen, not measured.
-    written_list_items: int = 64
+    unrolled_list_items: int = 64
     #: An array from outside of at most this many elements is printed as literals in an exported
     #: text. Chosen for the reader.
     literal_elements: int = 64
@@ -216,11 +216,11 @@ class Costs:
 
     #: The size of the workspace buffers of all compiled pairs together; a pair that needs more gets
     #: none. Chosen, not measured.
-    lent_bytes: int = 2**30
+    workspace_bytes: int = 2**30
     #: The number of compiled functions in the cache for one source function. Chosen, not measured.
-    kept_units_of_function: int = 64
+    cached_functions_of_source: int = 64
     #: The number of compiled functions in the cache. Chosen, not measured.
-    kept_units: int = 1024
+    cached_functions: int = 1024
     #: The number of structures of containers that a gradient function remembers how to flatten.
     #: Chosen, not measured.
     container_kinds: int = 64

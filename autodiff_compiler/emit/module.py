@@ -181,18 +181,18 @@ def _write_constants(
 
 def is_workspace(function: Function, param: Value) -> bool:
     """True if a parameter is the tuple of workspace buffers."""
-    return any(op.name == "lent" and op.operands[0] is param for op in function.body.ops)
+    return any(op.name == "work_buffer" and op.operands[0] is param for op in function.body.ops)
 
 
 def parameters_with_default(function: Function, constants: Mapping[Value, str]) -> set[Value]:
     """Returns the parameters with a known value, as far as no other parameter follows."""
-    found: set[Value] = set()
+    with_default: set[Value] = set()
     for param in reversed(function.params):
         if param in constants:
-            found.add(param)
+            with_default.add(param)
         elif not is_workspace(function, param):
             break
-    return found
+    return with_default
 
 
 class _Writer:
@@ -232,8 +232,8 @@ class _Writer:
     def without_self_copies(self, block: Block) -> Block:
         """Returns ``block`` without assignments of a variable to itself, and without branches that
         are empty then."""
-        found = [self.without_self_copy(statement) for statement in block]
-        return [statement for statement in found if statement is not None]
+        rewritten = [self.without_self_copy(statement) for statement in block]
+        return [statement for statement in rewritten if statement is not None]
 
     def without_self_copy(self, statement: Statement) -> Statement | None:
         if isinstance(statement, ParallelAssign):

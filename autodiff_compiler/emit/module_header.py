@@ -15,10 +15,10 @@ from autodiff_compiler.span import NOWHERE
 
 #: Sentences about a module, by the operator that must occur in it.
 NOTES = {
-    "into": "Large results are written over arrays that nothing reads any more (out=).",
-    "lent": "Arrays to work in may be lent as work; without them new ones are made.",
-    "lane": "Tapes lie side by side in one array: of rows that were read, or for backward to fill.",
-    "part": "Long rows of operations on very large arrays run in tiles, which stay in the cache.",
+    "compute_into": "Large results are written into dead arrays (out=).",
+    "work_buffer": "Workspace buffers may be passed as work; without them arrays are allocated.",
+    "slice_view": "Tapes share one array, which was read already or which backward fills.",
+    "tile_view": "Chains of operations on very large arrays run in tiles, which stay in the cache.",
 }
 
 

@@ -48,7 +48,7 @@ from autodiff_compiler.frontend.calls.recursion import (
     call_function,
     inline_closure,
 )
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_user_code
+from autodiff_compiler.frontend.core.guards import PLAIN, is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.derivatives.custom_rules import context_method
 from autodiff_compiler.frontend.derivatives.hooks import TextHandle, register_hook, with_hook

@@ -14,16 +14,16 @@ from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue, UsesPoison, leaves
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall
-from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
 from autodiff_compiler.frontend.core.compilation import Compilation, NestingTooDeep
 from autodiff_compiler.frontend.core.dependencies import parameters_behind
+from autodiff_compiler.frontend.core.guards import MISSING, PLAIN
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.dispatch import HANDLERS
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.interface import (
     ArraySlot,
-    Assumption,
     AttributeInput,
+    Guard,
     Hoisted,
     HookedSlot,
     Item,
@@ -59,7 +59,7 @@ class TypedProgram:
     weights: tuple[Any, ...]
     weight_places: tuple[int, ...]
     structure: Any
-    assumptions: tuple[Assumption, ...]
+    guards: tuple[Guard, ...]
     writes: tuple[Write, ...]
     silenced: tuple[str, ...]
     orders: dict[int, Any]
@@ -164,7 +164,7 @@ def _lower_once(
         weights=tuple(hoisted[place - len(made.places)].source for place in made.weights),
         weight_places=tuple(made.weights),
         structure=made.tree,
-        assumptions=tuple(compilation.assumptions.values()),
+        guards=tuple(compilation.guards.values()),
         writes=made.writes,
         silenced=tuple(sorted(compilation.silenced)),
         orders={made.places[n]: order for n, order in compilation.orders.items()},
@@ -274,7 +274,7 @@ def _guard_distinct_memory(
     if compilation.numpy:
         for argument, (*_, span) in compilation.overwritten.items():
             place = compilation.arguments[argument]
-            compilation.assumptions[place, "whole"] = Assumption(place, "whole", None, span)
+            compilation.guards[place, "whole"] = Guard(place, "whole", None, span)
     paths = {**compilation.arguments, **dict(_array_paths(compilation, function, hoisted))}
     written, read, first = set(), set(), None
     for argument, (ops, count, span) in compilation.overwritten.items():
@@ -290,7 +290,7 @@ def _guard_distinct_memory(
         ordered = [path for row in rows for value, path in paths.items() if value in row]
         ends = len(rows[0]), len(written)
         path = f"({', '.join(ordered)})"
-        compilation.assumptions[path, "apart"] = Assumption(path, "apart", ends, first)
+        compilation.guards[path, "apart"] = Guard(path, "apart", ends, first)
 
 
 def _array_paths(

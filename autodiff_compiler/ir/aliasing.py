@@ -25,7 +25,7 @@ def destination_of(op: Op) -> Value | None:
 
     It is the last operand of an ``into``, and the first of an update in place.
     """
-    if op.name == "into":
+    if op.name == "compute_into":
         target = op.operands[-1]
     else:
         target = op.operands[0] if updates_in_place(op) else None
@@ -121,7 +121,7 @@ def _shares(op: Op, target: Value | None) -> list[AnyOperand]:
     types = [type_of(value) for value in (*op.operands, *op.results)]
     known = all(isinstance(type_, ArrayType) or _holds_no_array(type_) for type_ in types)
     computes = known and op.opdef.kind not in ("container", "control")
-    return [] if computes or op.name == "lent" else list(op.operands)
+    return [] if computes or op.name == "work_buffer" else list(op.operands)
 
 
 def _holds_no_array(type_: Type) -> bool:
@@ -164,9 +164,9 @@ def memory_effect(op: Op) -> MemoryEffect:
     effect = _EFFECTS.get(op)
     if effect is None:
         target = destination_of(op)
-        takes = op.name == "part" or op.name == "index" and is_row(op)
+        takes = op.name == "tile_view" or op.name == "index" and is_row(op)
         effect = _EFFECTS[op] = MemoryEffect(
-            reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
+            reads=op.operands[:-1] if op.name in ("compute_into", "after_write") else op.operands,
             target=target,
             writes=target is not None and (len(op.operands) > 1 or updates_in_place(op)),
             shares=_shares(op, target),

@@ -353,5 +353,6 @@ def label(opdef: OpDef, operands: Sequence[AnyOperand]) -> str:
         if text and len(text) <= LABEL_LIMIT:
             return text
     first = next(iter(names.values()), "")
-    text = f"{opdef.name}_{first}" if first else opdef.name
-    return text if len(text) <= LABEL_LIMIT else opdef.name
+    word = opdef.word or opdef.name
+    text = f"{word}_{first}" if first else word
+    return text if len(text) <= LABEL_LIMIT else word

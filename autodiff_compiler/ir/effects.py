@@ -5,7 +5,7 @@ from __future__ import annotations
 from autodiff_compiler.ir.nodes import Op, Region
 
 #: Operators whose only effect is to raise.
-RAISING = ("fail", "check", "demand")
+RAISING = ("raise", "assert", "require")
 
 
 class Effects:
@@ -41,7 +41,7 @@ class Effects:
 
 def ends(op: Op) -> bool:
     """True if ``op`` raises on every path, so that nothing after it runs."""
-    if op.name == "fail":
+    if op.name == "raise":
         return True
     regions = (op.attrs["callee"].body,) if "callee" in op.attrs else op.regions
     is_sure = "callee" in op.attrs or op.name == "if"

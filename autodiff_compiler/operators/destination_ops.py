@@ -23,23 +23,24 @@ from autodiff_compiler.operators.core.declare import (
 )
 from autodiff_compiler.operators.core.structure import reduced_shape
 
-into = OpDef(
-    "into",
+compute_into = OpDef(
+    "compute_into",
     "The result of the attribute text, written into the memory of the last operand. If that is "
     "None (a work buffer that the caller did not give), a new array is made.",
     operands=("*rest",),
     numpy=lambda types, *, text: text,
     result=lambda types, *, text: types[-1],
     kind="lowered",
+    word="into",
 )
 
-lent = OpDef(
-    "lent",
-    "Item key of the tuple work, the buffers that a caller may give. Buffers of one block begin at "
-    "the same address. The content of a given one may be returned: it is given once.",
+work_buffer = OpDef(
+    "work_buffer",
+    "Item key of the tuple work, the buffers that a caller may give. Buffers of one allocation "
+    "begin at the same address. A donated one may be returned: no other call gets it.",
     operands=("work",),
     numpy="{work}[{key}]",
-    result=lambda types, *, key, block, given=False: types[0].items[key],
+    result=lambda types, *, key, allocation, donated=False: types[0].items[key],
     kind="lowered",
     label="buffer",
 )
@@ -67,8 +68,8 @@ def _bits(type_: Type, x: str, dtype: str) -> str:
     return f"{x}.view(np.{BITS[dtype]})"
 
 
-def masked_text(type_: Type, x: str, c: str) -> str:
-    """Returns the text of ``masked``, or of ``np.where`` if the dtype is unknown."""
+def mask_bits_text(type_: Type, x: str, c: str) -> str:
+    """Returns the text of ``mask_bits``, or of ``np.where`` if the dtype is unknown."""
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.where({c}, {x}, 0)"
@@ -89,8 +90,8 @@ def _stretched(types: Sequence[Type], *, dtype: str) -> Type:
     return ArrayType(dtype, broadcast_shapes([shape_of_type(type_) for type_ in types]))
 
 
-masked = OpDef(
-    "masked",
+mask_bits = OpDef(
+    "mask_bits",
     "x where c is true, else 0, by the bits of x: exact for infinities and NaN as well, and many "
     "times as fast as a choice that a processor cannot foresee.",
     operands=("x", "c"),
@@ -98,10 +99,11 @@ masked = OpDef(
     result=lambda types: _stretched(types, dtype=types[0].dtype),
     kind="lowered",
     label="{x}_masked",
+    word="masked",
 )
 
-flips = OpDef(
-    "flips",
+xor_bits = OpDef(
+    "xor_bits",
     "The bits in which x and y differ, floats of this dtype or numbers, as such a float. It is y "
     "that differs in these bits from x.",
     operands=("x", "y"),
@@ -123,12 +125,12 @@ def choice_parts(c: Any, x: Any, y: Any) -> Any:
     for value, other in ((x, y), (y, x)):
         zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
         if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in BITS:
-            return masked(value, c if value is x else OPERATORS["logical_not"](c))
+            return mask_bits(value, c if value is x else OPERATORS["logical_not"](c))
     dtypes = {getattr(type_of(value), "dtype", ...) for value in (x, y)} - {...}
     (dtype,) = dtypes if len(dtypes) == 1 else (None,)
     if dtype not in BITS or any(type_of(value) == COMPLEX for value in (x, y)):
         return None
-    return flips(y, masked(flips(x, y, dtype=dtype), c), dtype=dtype)
+    return xor_bits(y, mask_bits(xor_bits(x, y, dtype=dtype), c), dtype=dtype)
 
 
 def bound_parts(x: Any, y: Any, other: float) -> Any:
@@ -165,8 +167,8 @@ empty = OpDef(
     kind="lowered",
 )
 
-part = OpDef(
-    "part",
+tile_view = OpDef(
+    "tile_view",
     "A number of rows of x from row start on: a view.",
     operands=("x", "start"),
     numpy="{x}[{start}:{start} + {rows}]",
@@ -174,6 +176,7 @@ part = OpDef(
     kind="lowered",
     label="{x}_part",
     views=("x",),
+    word="part",
 )
 
 
@@ -190,8 +193,8 @@ def _lane_type(types: Sequence[Type], *, axis: int, start: int, stop: int) -> Ty
     return ArrayType(x.dtype, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
 
 
-lane = OpDef(
-    "lane",
+slice_view = OpDef(
+    "slice_view",
     "The slice of x from start up to stop along an axis that is not the first: a view. Disjoint "
     "slices of one array may be written independently.",
     operands=("x",),
@@ -200,10 +203,11 @@ lane = OpDef(
     kind="lowered",
     label="{x}_lane",
     views=("x",),
+    word="lane",
 )
 
-filled = OpDef(
-    "filled",
+after_write = OpDef(
+    "after_write",
     "x itself, once part was written to a tile of it.",
     operands=("part", "x"),
     numpy="{x}",
@@ -211,6 +215,7 @@ filled = OpDef(
     kind="lowered",
     label="{x}",
     views=("x",),
+    word="filled",
 )
 
 
@@ -229,8 +234,8 @@ def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) ->
     return f"{total}.reshape({kept})" if keepdims else total
 
 
-dot = OpDef(
-    "dot",
+sum_of_products = OpDef(
+    "sum_of_products",
     "sum(a * b) over axes, of real arrays of one known shape (along the last axis alone, b may be "
     "broadcast to that of a): without the product in memory.",
     operands=("a", "b"),
@@ -240,4 +245,5 @@ dot = OpDef(
     ),
     kind="lowered",
     label="{a}_dot_{b}",
+    word="dot",
 )

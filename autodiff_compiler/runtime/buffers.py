@@ -5,7 +5,7 @@ forward and the backward function have run. Calls in several threads, or one cal
 therefore have sets of their own.
 
 No result lies in a workspace buffer (``ir/verify/memory_safety.py`` proves it). The exception are
-blocks that are given away with a result: each call allocates them. A call that raises does not
+donated allocations, which a result lies in: each call makes them. A call that raises does not
 release its set, which is then freed.
 """
 
@@ -35,9 +35,9 @@ Buffers = list[list[Any]]
 
 @dataclass(frozen=True)
 class _Buffer:
-    """An array at the beginning of a block."""
+    """An array at the beginning of an allocation."""
 
-    block: int
+    allocation: int
     shape: tuple[int, ...]
     dtype: np.dtype
 
@@ -49,38 +49,40 @@ class _Buffer:
 class Workspace:
     """The buffers of one compiled function.
 
-    blocks   the bytes of each block.
-    buffers  the buffers for the forward function, and those for the backward function.
-    given    the blocks that are given away with a result: the bytes, and for each buffer in the
-             block the function, the buffer's number there, and the buffer.
-    idle     the sets that no call uses.
+    allocations  the bytes of each allocation.
+    buffers      the buffers for the forward function, and those for the backward function.
+    donated      the allocations that go to the caller with a result: the bytes, and for each
+                 buffer in it the function, the buffer's number there, and the buffer.
+    idle         the sets that no call uses.
     """
 
     def __init__(
         self,
-        blocks: Sequence[int],
+        allocations: Sequence[int],
         places: Sequence[Sequence[tuple[int, ArrayType]]],
-        given: Set[int] = frozenset(),
+        donated: Set[int] = frozenset(),
     ):
-        self.blocks = blocks
-        self.buffers = [[_buffer(block, type_) for block, type_ in half] for half in places]
-        self.given = [
-            (size, list(self._buffers_in(block)))
-            for block, size in enumerate(blocks)
-            if block in given
+        self.allocations = allocations
+        self.buffers = [
+            [_buffer(allocation, type_) for allocation, type_ in arrays] for arrays in places
         ]
-        self.bytes = sum(blocks) - sum(size for size, _ in self.given)
+        self.donated = [
+            (size, list(self._buffers_in(allocation)))
+            for allocation, size in enumerate(allocations)
+            if allocation in donated
+        ]
+        self.bytes = sum(allocations) - sum(size for size, _ in self.donated)
         self.idle: list[Buffers] = []
         self.used = 0
         if self.bytes:
             with LOCK:
                 WORKSPACES.add(self)
 
-    def _buffers_in(self, block: int) -> Iterator[tuple[int, int, _Buffer]]:
-        for half, buffers in enumerate(self.buffers):
+    def _buffers_in(self, allocation: int) -> Iterator[tuple[int, int, _Buffer]]:
+        for function, buffers in enumerate(self.buffers):
             for key, buffer in enumerate(buffers):
-                if buffer.block == block:
-                    yield half, key, buffer
+                if buffer.allocation == allocation:
+                    yield function, key, buffer
 
     def acquire(self) -> Buffers:
         """Returns a set of buffers for one call."""
@@ -89,32 +91,34 @@ class Workspace:
             return self.with_missing_allocated(self.idle.pop())
         except IndexError:
             pass
-        if self.bytes > costs().lent_bytes:
+        if self.bytes > costs().workspace_bytes:
             return self.no_buffers()
         make_room(self.bytes)
-        memory = [np.empty(size, np.uint8) for size in self.blocks]
-        return [[each.inside(memory[each.block]) for each in half] for half in self.buffers]
+        memory = [np.empty(size, np.uint8) for size in self.allocations]
+        return [
+            [each.inside(memory[each.allocation]) for each in arrays] for arrays in self.buffers
+        ]
 
     def with_missing_allocated(self, buffers: Buffers) -> Buffers:
-        """Allocates the blocks that an earlier call gave away."""
-        for size, missing in self.given:
+        """Makes the allocations anew that an earlier call donated."""
+        for size, missing in self.donated:
             memory = np.empty(size, np.uint8)
-            for half, key, buffer in missing:
-                buffers[half][key] = buffer.inside(memory)
+            for function, key, buffer in missing:
+                buffers[function][key] = buffer.inside(memory)
         return buffers
 
     def no_buffers(self) -> Buffers:
         """Returns None in place of each buffer: the generated functions then allocate."""
-        return [[None] * len(half) for half in self.buffers]
+        return [[None] * len(arrays) for arrays in self.buffers]
 
     def release(self, buffers: Buffers) -> None:
-        """Takes back a set that no function reads or writes any more, without the blocks that were
-        given away."""
-        if self.bytes * (len(self.idle) + 1) > costs().lent_bytes:
+        """Takes back a set that no function reads or writes any more, without donated
+        allocations."""
+        if self.bytes * (len(self.idle) + 1) > costs().workspace_bytes:
             return
-        for _, given in self.given:
-            for half, key, _ in given:
-                buffers[half][key] = None
+        for _, missing in self.donated:
+            for function, key, _ in missing:
+                buffers[function][key] = None
         self.idle.append(buffers)
 
 
@@ -126,14 +130,14 @@ def make_room(wanted: int) -> None:
     idle = sorted((w for w in known if w.idle), key=lambda workspace: workspace.used)
     idle_bytes = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
     for workspace in idle:
-        if idle_bytes + wanted <= costs().lent_bytes:
+        if idle_bytes + wanted <= costs().workspace_bytes:
             return
         idle_bytes -= len(workspace.idle) * workspace.bytes
         workspace.idle.clear()
 
 
-def _buffer(block: int, type_: ArrayType) -> _Buffer:
-    return _Buffer(block, type_.static_shape, np.dtype(type_.known_dtype))
+def _buffer(allocation: int, type_: ArrayType) -> _Buffer:
+    return _Buffer(allocation, type_.static_shape, np.dtype(type_.known_dtype))
 
 
 __all__ = ["Workspace"]

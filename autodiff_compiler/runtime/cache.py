@@ -126,8 +126,10 @@ class Cache:
         overall: int | None = None,
     ):
         self.compile_unit, self.place_of = compile_unit, place_of
-        self.per_function = costs().kept_units_of_function if per_function is None else per_function
-        self.overall = costs().kept_units if overall is None else overall
+        self.per_function = (
+            costs().cached_functions_of_source if per_function is None else per_function
+        )
+        self.overall = costs().cached_functions if overall is None else overall
         self.lock = threading.RLock()
         self.functions: dict[Hashable, FunctionEntries] = {}
         self.clock = itertools.count(1)
@@ -152,7 +154,7 @@ class Cache:
         fn, key, slots = site.fn, site.key, site.slots
         units = entries.units.get(key, ())
         for unit in units:
-            if unit.guard(fn, slots):
+            if unit.guards_hold(fn, slots):
                 unit.used = next(self.clock)
                 if unit is not units[0]:
                     # Most recent first. Two threads may race here; either order is right.
@@ -169,11 +171,11 @@ class Cache:
             reason = self._recompile_reason(site)
             unit = self._compiled_now(site, request, reason)
             for _ in range(RETRIES):
-                assumptions = unit.compiled.assumptions
-                check_separate_arguments(assumptions, site.fn, site.slots)
+                guards = unit.compiled.guards
+                check_separate_arguments(guards, site.fn, site.slots)
                 # Another thread may have changed a value that the compiler read.
-                if unit.guard(site.fn, site.slots) or not first_failed_guard(
-                    assumptions, site.fn, site.slots
+                if unit.guards_hold(site.fn, site.slots) or not first_failed_guard(
+                    guards, site.fn, site.slots
                 ):
                     break
                 unit = self._compiled_now(site, request, reason)
@@ -200,7 +202,7 @@ class Cache:
         rows = list(self.entries(site.fn).all())
         same = [unit for key, unit in rows if key == site.key]
         if same:
-            broken = first_failed_guard(same[0].compiled.assumptions, site.fn, site.slots)
+            broken = first_failed_guard(same[0].compiled.guards, site.fn, site.slots)
             if broken is None:
                 return "a parameter has another dtype or shape"
             return f"{broken.path} is no longer {_short(broken.value)}"

@@ -17,7 +17,7 @@ from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.fast_call import FastCall
-from autodiff_compiler.runtime.guards import compile_guard
+from autodiff_compiler.runtime.guards import compile_guards
 from autodiff_compiler.runtime.loader import load
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
 
@@ -26,7 +26,7 @@ class CompiledFunction:
     """Generated functions, loaded, for one request and one structure of the arguments.
 
     reason           why it was compiled, for ``compile_info``.
-    guard            ``guard(fn, slots)`` is true while all assumptions hold.
+    guards_hold      ``guards_hold(fn, slots)`` is true while all guards hold.
     read             ``read(fn, slots)`` returns the arrays for the forward function.
     returns_tensors  True if arrays are returned as tensors.
     calls            the number of calls; ``used`` and ``noted`` belong to the cache.
@@ -50,8 +50,8 @@ class CompiledFunction:
         self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
         loaded = self.loaded = load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward or _no_backward
-        self.workspace = Workspace(compiled.work, compiled.lent, compiled.given)
-        self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
+        self.workspace = Workspace(compiled.allocations, compiled.work_arrays, compiled.donated)
+        self.guards_hold = compile_guards(compiled.guards, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, compiled.hoisted)
         self.returns_tensors = not request.numpy and (

@@ -1,7 +1,7 @@
 """The cache of generated source on disk, for the next process that compiles the same program.
 
 The key is a fingerprint of the IR that the source was printed from, with the request and
-``versions``. The front end has run by then, so a stale record cannot be found. The assumptions
+``versions``. The front end has run by then, so a stale record cannot be found. The guards
 that the front end made are not stored.
 
 A file is written as a whole and never changed, so processes may share a folder. A damaged file, or
@@ -31,7 +31,7 @@ from autodiff_compiler.span import Span
 FORMAT = 1
 
 
-def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> GeneratedText:
+def cached_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> GeneratedText:
     """Returns the source that an earlier process stored in ``folder`` under ``key``, or ``make()``,
     which is then stored.
 
@@ -68,11 +68,13 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _written(made: GeneratedText) -> bytes:
+def _written(text: GeneratedText) -> bytes:
     """Returns the check sum of the rest, a line break, and the record as JSON."""
-    record = asdict(made)
-    record["output"], record["given"] = str(made.output), sorted(made.given)
-    record["lent"] = [[(block, str(type_)) for block, type_ in half] for half in made.lent]
+    record = asdict(text)
+    record["output"], record["donated"] = str(text.output), sorted(text.donated)
+    record["work_arrays"] = [
+        [(allocation, str(type_)) for allocation, type_ in arrays] for arrays in text.work_arrays
+    ]
     body = json.dumps(record).encode()
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
@@ -87,16 +89,18 @@ def _read(path: Path) -> GeneratedText | None:
         return None
     record = json.loads(body)
     spans = {int(line): Span(**span) for line, span in record["line_map"].items()}
-    lent = (tuple((k, parse_type(text)) for k, text in half) for half in record["lent"])
+    work_arrays = (
+        tuple((k, parse_type(text)) for k, text in arrays) for arrays in record["work_arrays"]
+    )
     record |= {
         "output": parse_type(record["output"]),
         "line_map": spans,
-        "lent": tuple(lent),
+        "work_arrays": tuple(work_arrays),
         "unconnected": tuple(record["unconnected"]),
-        "work": tuple(record["work"]),
-        "given": frozenset(record["given"]),
+        "allocations": tuple(record["allocations"]),
+        "donated": frozenset(record["donated"]),
     }
     return GeneratedText(**record)
 
 
-__all__ = ["kept_on_disk", "versions"]
+__all__ = ["cached_on_disk", "versions"]

@@ -1,7 +1,7 @@
 """The fast path: one generated function that serves a call like an earlier one.
 
 It is compiled at the second use of a compiled function: of a gradient, a tangent or a plain run.
-It checks the arguments and the assumptions, runs the generated functions and packs the results. It
+It checks the arguments and the guards, runs the generated functions and packs the results. It
 looks nothing up that was known at generation. If anything differs it returns False, and the call
 takes the slow path.
 
@@ -170,7 +170,7 @@ class _Writer:
 
     def text(self) -> tuple[list[str], dict[str, Any]]:
         """Returns the lines of the function's body, and the constants."""
-        guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
+        guard, constants = guard_lines(self.compiled.guards, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
             values = {name: getattr(self.request, name) for name in OF_REQUEST}
@@ -198,7 +198,7 @@ class _Writer:
             lines += self._argument(name, self.slots[slot])
         if given:
             lines += self._sensitivity()
-        if any("slots" in assumption.path for assumption in self.compiled.assumptions):
+        if any("slots" in guard.path for guard in self.compiled.guards):
             lines.append(f"slots = ({''.join(f'{name}, ' for name in self.given)})")
         return lines
 
@@ -240,7 +240,9 @@ class _Writer:
         arrays = [*map(self._array_of, (f"a{slot}" for slot in compiled.dynamic_slots), inputs)]
         arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
         arrays += map(self._array_of, self.dots, (self.slots[slot] for slot in compiled.positions))
-        work = [[f"buffers[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
+        work = [
+            [f"buffers[{half}]"] * bool(places) for half, places in enumerate(compiled.work_arrays)
+        ]
         if self.later:
             # No buffers: the residuals outlive the call.
             calls = [f"value, residuals = forward({', '.join(arrays)})"]
@@ -254,7 +256,7 @@ class _Writer:
         else:
             calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
         lines = _with_note(calls)
-        if compiled.work:
+        if compiled.allocations:
             lines = ["buffers = acquire()", *lines, "release(buffers)"]
         return [*lines, *self._return_result(arrays)]
 
@@ -365,7 +367,7 @@ class _Writer:
     def _owns_memory(self, name: str) -> bool:
         """True if the variable ``name`` surely is in memory of its own."""
         is_value = name == "value" and not self.request.tangent
-        return is_value and (self.compiled.apart or not self.request.differentiates)
+        return is_value and (self.compiled.owns_memory or not self.request.differentiates)
 
     def _tensor(self, name: str, array: bool) -> tuple[list[str], str]:
         """Returns lines for a tensor of the variable ``name``, and the tensor's name. ``array`` is

@@ -1,10 +1,10 @@
 """Guards: a small generated function that decides if compiled code may still be used.
 
-Everything that the compiler read from outside is an assumption. The path of an assumption is a
-Python expression. A part that several paths share is evaluated once. The guard fails if a path
+Everything that the compiler read from outside has a guard. The path of a guard is a Python
+expression. A part that several paths share is evaluated once. The guard fails if a path
 cannot be evaluated.
 
->>> guard = compile_guard([Assumption("fn.real", "equal", 3), Assumption("slots[0]", "equal", 1)])
+>>> guard = compile_guards([Guard("fn.real", "equal", 3), Guard("slots[0]", "equal", 1)])
 >>> guard(3, (1,)), guard(3, (1.0,)), guard(None, (1,))
 (True, False, False)
 """
@@ -25,8 +25,8 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.interface import (
     ArrayType,
-    Assumption,
     AttributeInput,
+    Guard,
     Hoisted,
     ScalarType,
     Type,
@@ -35,15 +35,15 @@ from autodiff_compiler.interface import (
 )
 from autodiff_compiler.runtime.overlaps import are_disjoint, overlaps_itself
 
-Guard = Callable[[Any, Sequence[Any]], bool]
+GuardTest = Callable[[Any, Sequence[Any]], bool]
 
 
-def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()) -> Guard:
-    """Returns a function of ``(fn, slots)`` that is true while all assumptions hold.
+def compile_guards(guards: Iterable[Guard], hoisted: Iterable[Hoisted] = ()) -> GuardTest:
+    """Returns a function of ``(fn, slots)`` that is true while all guards hold.
 
     Hoisted tensors must still have the dtype and shape that they were compiled for.
     """
-    lines, constants = guard_lines(assumptions, hoisted)
+    lines, constants = guard_lines(guards, hoisted)
     defaults = "".join(f", {name}={name}" for name in constants)
     body = "".join(f"        {line}\n" for line in (*lines, "return True"))
     text = (
@@ -52,36 +52,33 @@ def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] 
     )
     scope = dict(constants)
     exec(compile(text, "<autodiff guard>", "exec", dont_inherit=True), scope)
-    guard: Guard = scope["guard"]
+    guard: GuardTest = scope["guard"]
     return guard
 
 
 def guard_lines(
-    assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()
+    guards: Iterable[Guard], hoisted: Iterable[Hoisted] = ()
 ) -> tuple[list[str], dict[str, Any]]:
     """Returns the lines of a guard and the constants ``c0``, ``c1`` … that they name.
 
-    A line returns False or raises if an assumption fails. After the lines, the hoisted arrays are
+    A line returns False or raises if a guard fails. After the lines, the hoisted arrays are
     ``h0``, ``h1`` ….
     """
     writer = _Writer()
-    assumptions, hoisted = tuple(assumptions), tuple(hoisted)
+    guards, hoisted = tuple(guards), tuple(hoisted)
     writer.count(item.path for item in hoisted if item.read and item.path)
-    writer.count(a.path for a in assumptions if a.test != "absent")
-    writer.count(a.value for a in assumptions if a.test in ("the same", "another"))
-    for assumption in assumptions:
-        writer.assume(assumption)
+    writer.count(a.path for a in guards if a.test != "absent")
+    writer.count(a.value for a in guards if a.test in ("the same", "another"))
+    for guard in guards:
+        writer.add(guard)
     for number, item in enumerate(hoisted):
         writer.same_signature(f"h{number}", item)
     return writer.lines, writer.constants
 
 
-def first_failed_guard(
-    assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
-) -> Assumption | None:
-    """Returns the first assumption that does not hold, to explain why a function is compiled
-    again."""
-    rows = tuple(assumptions)
+def first_failed_guard(guards: Iterable[Guard], fn: Any, slots: Sequence[Any]) -> Guard | None:
+    """Returns the first guard that does not hold: the reason why a function is compiled again."""
+    rows = tuple(guards)
     broken = bisect_left(range(len(rows)), True, key=lambda n: not _hold(rows[: n + 1], fn, slots))
     return rows[broken] if broken < len(rows) else None
 
@@ -106,18 +103,16 @@ _NOT_SEPARATE = {
 }
 
 
-def check_separate_arguments(
-    assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
-) -> None:
+def check_separate_arguments(guards: Iterable[Guard], fn: Any, slots: Sequence[Any]) -> None:
     """Refuses arguments that are one object, or share memory, if the source function compares or
     writes them. The function is compiled for separate arguments."""
-    for asked in assumptions:
+    for asked in guards:
         if asked.test in _NOT_SEPARATE and not _hold([asked], fn, slots):
             raise CallError(*_NOT_SEPARATE[asked.test], asked.span)
 
 
-def _hold(assumptions: Sequence[Assumption], fn: Any, slots: Sequence[Any]) -> bool:
-    return compile_guard(assumptions)(fn, slots)
+def _hold(guards: Sequence[Guard], fn: Any, slots: Sequence[Any]) -> bool:
+    return compile_guards(guards)(fn, slots)
 
 
 class _Writer:
@@ -154,24 +149,24 @@ class _Writer:
                 self.known[text] = name
         return parts.shortened(parts.tree, self.known)
 
-    def assume(self, assumption: Assumption) -> None:
-        """Adds the lines that check one assumption."""
-        test, value = assumption.test, assumption.value
+    def add(self, guard: Guard) -> None:
+        """Adds the lines that check one guard."""
+        test, value = guard.test, guard.value
         if test == "absent":
             # Not shortened: a shared part may be absent, too.
             self.lines += [
-                f"try: {assumption.path}",
+                f"try: {guard.path}",
                 "except Exception: pass",
                 "else: return False",
             ]
             return
-        path = self.evaluate(assumption.path)
+        path = self.evaluate(guard.path)
         if test in FAILURES:
             self.refuse_if(FAILURES[test].format(path=path, value=self.constant(value)))
         elif test in CHECKS:
             CHECKS[test](self, path, value)
         else:
-            raise ValueError(f"{test!r} is not a test of an assumption")
+            raise ValueError(f"{test!r} is not a test of a guard")
 
     def same_object(self, path: str, other: str) -> None:
         self.refuse_if(f"{path} is not {self.evaluate(other)}")
@@ -326,9 +321,9 @@ def _identical(left: Any, right: Any) -> bool:
 
 
 __all__ = [
-    "Guard",
+    "GuardTest",
     "check_separate_arguments",
-    "compile_guard",
+    "compile_guards",
     "first_failed_guard",
     "guard_lines",
 ]

@@ -21,7 +21,7 @@ class PlanBuffers:
 
     functions  passes that run first, on every function; names with spaces between them.
     roots      passes that run then, on the roots.
-    trial      a pass for the forward function that is kept only if the plan takes fewer bytes.
+    trial      a pass for the forward function that counts only if the plan takes fewer bytes.
     assign     the pass that assigns buffers. At levels at which it does not run, nothing does.
     """
 
@@ -46,10 +46,10 @@ class _Planner:
         return replace(function, body=map_functions(function.body, self.planned_callee))
 
     def planned_callee(self, function: Function) -> Function:
-        """Returns a callee with buffers; it is lent none."""
+        """Returns a callee with buffers; it gets no workspace."""
         if function not in self.planned_callees:
             inner = _run(self.passes.functions, self.with_planned_callees(function))
-            plan: BufferPlan = run_pass(self.passes.assign, inner, lends=False)
+            plan: BufferPlan = run_pass(self.passes.assign, inner, uses_workspace=False)
             self.planned_callees[function] = plan.function
         return self.planned_callees[function]
 
@@ -61,9 +61,9 @@ class _Planner:
         if tried is plain:
             return plans
         first: BufferPlan = run_pass(self.passes.assign, plain)
-        if sum(first.blocks) > sum(plans[-1].blocks):
+        if sum(first.allocations) > sum(plans[-1].allocations):
             return plans  # the backward function would only add to them
-        return min(self.continued(first), plans, key=lambda each: sum(each[-1].blocks))
+        return min(self.continued(first), plans, key=lambda each: sum(each[-1].allocations))
 
     def facts_of_trial(self) -> dict[str, Any]:
         return {"backward": self.others[0]} if self.others else {}
@@ -72,13 +72,15 @@ class _Planner:
         """Returns the plan of the forward function and those of the other roots."""
         plans = [forward]
         for root in self.others:
-            prepared = self.prepared(root, plans[-1].kept)
+            prepared = self.prepared(root, plans[-1].placements)
             plans.append(run_pass(self.passes.assign, prepared, forward=plans[-1]))
         return plans
 
-    def prepared(self, root: Function, kept: Sequence[Placement] = ()) -> Function:
-        """Returns a root ready for assignment; ``kept`` are the places of its residuals."""
-        function = _run(self.passes.functions, root, {"assemble_in_place": {"kept": kept}})
+    def prepared(self, root: Function, placements: Sequence[Placement] = ()) -> Function:
+        """Returns a root ready for assignment; ``placements`` are those of its residuals."""
+        function = _run(
+            self.passes.functions, root, {"assemble_in_place": {"placements": placements}}
+        )
         return _run(self.passes.roots, function)
 
 

@@ -109,9 +109,9 @@ def _rewritten(roots: Roots, step: Step, request: Request) -> Roots:
 
 
 def _verify(program: Program, stage: str) -> None:
-    placements = [(), *(plan.kept for plan in program.plans)]
-    for root, kept in zip(program.functions, [*placements, (), ()]):
-        verify(root, stage, kept)
+    placements = [(), *(plan.placements for plan in program.plans)]
+    for root, in_root in zip(program.functions, [*placements, (), ()]):
+        verify(root, stage, in_root)
 
 
 __all__ = ["Pipeline", "Stage", "Transition", "numeric_rules", "passes_of"]

@@ -39,8 +39,8 @@ pass made, `dump --diff` prints all changes, and `dump --time-passes` the cost o
 
 def rows(pipeline: Pipeline) -> list[tuple[str, ...]]:
     """Returns the head and the rows of the table of passes, by their first stage."""
-    found = [(each.name, stage, _levels(each), each.summary) for each, stage in _passes(pipeline)]
-    return [HEAD, *found]
+    passes = [(each.name, stage, _levels(each), each.summary) for each, stage in _passes(pipeline)]
+    return [HEAD, *passes]
 
 
 def page_text(pipeline: Pipeline, rounds: tuple[str, ...]) -> str:
@@ -60,8 +60,8 @@ def page_text(pipeline: Pipeline, rounds: tuple[str, ...]) -> str:
 
 def _passes(pipeline: Pipeline) -> list[tuple[Pass, str]]:
     """Returns every pass with its first stage, in the order of stages."""
-    found = [(each, pipeline.stage_of(each.name)) for each in REGISTRY]
-    return sorted(found, key=lambda row: pipeline.names.index(row[1]))
+    staged = [(each, pipeline.stage_of(each.name)) for each in REGISTRY]
+    return sorted(staged, key=lambda row: pipeline.names.index(row[1]))
 
 
 def _levels(each: Pass) -> str:

@@ -17,12 +17,12 @@ def generated_text(program: Program) -> GeneratedText:
         forward=program.functions[0].name,
         backward=program.functions[1].name if request.differentiates else None,
         output=type_of(program.primal.returns[0]),
-        apart=owns(scheduled, scheduled.returns[0]),
+        owns_memory=owns(scheduled, scheduled.returns[0]),
         unconnected=_unconnected(program) if request.connections else (),
         line_map=program.line_map,
-        work=program.plans[-1].blocks,
-        given=program.plans[-1].given,
-        lent=tuple(plan.work for plan in program.plans),
+        allocations=program.plans[-1].allocations,
+        donated=program.plans[-1].donated,
+        work_arrays=tuple(plan.work for plan in program.plans),
     )
 
 
@@ -33,7 +33,7 @@ def compiled(program: Program, text: GeneratedText) -> Compiled:
         **vars(text),
         dynamic_slots=tuple(typed.places),
         hoisted=typed.hoisted,
-        assumptions=typed.assumptions,
+        guards=typed.guards,
         positions=program.request.positions,
         weights=typed.weights,
         structure=typed.structure,

@@ -64,10 +64,10 @@ ARRAY_SAMPLES: dict[str, tuple[Sample, ...]] = {
     ),
     "searchsorted": (case(np.sort(ROW), X, side="left"), case(np.sort(ROW), ROW, side="right")),
     "nonzero": (case(X > 0), case(CUBE)),
-    "first_places": (case(ints(5, below=3)), case(X)),
+    "first_occurrences": (case(ints(5, below=3)), case(X)),
     "unique": (case(X), case(ROW)),
     # placing
-    "written_last": tuple(case(*rest, index=index, shape=CUBE.shape) for index, rest, _ in _PLACES),
+    "last_writer": tuple(case(*rest, index=index, shape=CUBE.shape) for index, rest, _ in _PLACES),
     "multiply_at": _WRITTEN,
     "maximum_at": _WRITTEN,
     "minimum_at": _WRITTEN,

@@ -117,7 +117,7 @@ def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
     runtime, fn = Runtime(api._compile), case.make()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
     with changed_costs(
-        large_bytes=1, tape_row_bytes=1, recomputed_bytes=1, tile_bytes=16, full_tiles=1,
+        large_bytes=1, tape_row_bytes=1, rematerialised_bytes=1, tile_bytes=16, full_tiles=1,
         tiled_operations=0,
     ):  # fmt: skip
         first = runtime.run_gradient(gradient, case.inputs, {})

@@ -48,6 +48,6 @@ def test_each_field_is_read(name: str) -> None:
 def test_the_thresholds_are_those_that_texts_were_measured_with() -> None:
     """A change of one of these changes texts of ordinary programs."""
     costs = Costs()
-    assert costs.large_bytes == costs.told_bytes == 64 * 1024
+    assert costs.large_bytes == costs.reported_bytes == 64 * 1024
     assert costs.tape_row_bytes <= costs.medium_bytes <= costs.large_bytes < costs.tile_bytes
     assert costs.smallest_tile_bytes <= costs.tile_bytes <= costs.cache_bytes

@@ -53,6 +53,6 @@ def test_a_product_with_a_parameter_is_lowered_in_six_files(monkeypatch):
         "expressions/evaluation.py",
         "expressions/arithmetic.py",
         "objects/attribute_protocol.py",
-        "core/assumptions.py",
+        "core/guards.py",
         "core/lowering.py",
     }

@@ -35,7 +35,7 @@ FIRST = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
 INPUTS_ONLY = ops.GradOperation(get_all=True, sens_param=True)
 SECOND = ops.GradOperation(get_all=True, get_by_list=True)
 SMALL = {
-    "large_bytes": 1, "medium_bytes": 1, "tape_row_bytes": 1, "recomputed_bytes": 1,
+    "large_bytes": 1, "medium_bytes": 1, "tape_row_bytes": 1, "rematerialised_bytes": 1,
     "computed_in_row_bytes": 1, "tile_bytes": 16, "smallest_tile_bytes": 4, "cache_bytes": 48,
     "full_tiles": 1, "tiled_operations": 0,
 }  # fmt: skip

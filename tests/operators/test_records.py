@@ -45,7 +45,7 @@ CASES = [
 ]
 #: Operators whose result has a size that values decide.
 SIZED_AT_RUN_TIME = (
-    "unbroadcast_to", "index", "stack_rows", "repeat", "nonzero", "first_places", "unique",
+    "unbroadcast_to", "index", "stack_rows", "repeat", "nonzero", "first_occurrences", "unique",
     "draw_order", "list_concat", "expand_dims_where",
 )  # fmt: skip
 SMOOTH = [p for p in CASES if p.values[0].kind != "zero"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.interface import Assumption, Compiled, Hoisted, Request
+from autodiff_compiler.interface import Compiled, Guard, Hoisted, Request
 from autodiff_compiler.ir.types import Type, array
 from autodiff_compiler.span import Span
 
@@ -26,7 +26,7 @@ F32 = array("float32", 2)
 
 def product(
     request: Request,
-    assumptions: tuple[Assumption, ...] = (),
+    guards: tuple[Guard, ...] = (),
     hoisted: tuple[Hoisted, ...] = (),
     output: Type = F32,
     dynamic: tuple[int, ...] = (0, 1),
@@ -36,7 +36,7 @@ def product(
         source = "def product(x, y):\n    return x * y\n"
         return Compiled(
             source, "product", None, output,
-            dynamic_slots=dynamic, hoisted=hoisted, assumptions=assumptions,
+            dynamic_slots=dynamic, hoisted=hoisted, guards=guards,
         )  # fmt: skip
     given = request.sens == "given"
     seed = "d_out * " if given else ""
@@ -52,7 +52,7 @@ def product(
     span = Span("net.py", 14, 5, 10, "    out = x * y")
     return Compiled(
         source, "product_forward", "product_backward", output, line_map={5: span, 10: span},
-        dynamic_slots=dynamic, hoisted=hoisted, assumptions=assumptions,
+        dynamic_slots=dynamic, hoisted=hoisted, guards=guards,
         positions=positions, weights=weights, title="product f32[2]",
     )  # fmt: skip
 

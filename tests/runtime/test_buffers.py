@@ -24,7 +24,7 @@ def test_a_result_is_where_a_residual_was():
     inputs = arrays(3)
     found = [gradient(Tensor(x))[1].asnumpy() for x in inputs]
     (unit,) = RUNTIME.cache.all()
-    assert unit.compiled.given == {0} and unit.workspace.bytes == 0
+    assert unit.compiled.donated == {0} and unit.workspace.bytes == 0
     for x, d_x in zip(inputs, found):
         np.testing.assert_allclose(d_x, 1 - np.tanh(x) ** 2, rtol=1e-4, atol=1e-6)
     assert not any(np.shares_memory(a, b) for a, b in zip(found, found[1:]))
@@ -67,14 +67,14 @@ def test_the_least_recently_used_buffers_make_room():
         gradient(Tensor(x))
     first, second = RUNTIME.cache.all()
     size = first.workspace.bytes
-    with changed_costs(lent_bytes=2 * size):
+    with changed_costs(workspace_bytes=2 * size):
         gradients[0](Tensor(x))
         gradients[2](Tensor(x))
     idle = [len(unit.workspace.idle) for unit in (first, second, RUNTIME.cache.all()[-1])]
     assert idle == [1, 0, 1]
 
 
-@changed_costs(lent_bytes=1000)
+@changed_costs(workspace_bytes=1000)
 def test_buffers_above_the_limit_are_not_reused():
     ms.compile_info().clear()
     gradient, (x,) = ms.grad(chain), arrays(1)

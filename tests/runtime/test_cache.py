@@ -16,7 +16,7 @@ class Entry:
     """A compiled function with nothing but a guard."""
 
     def __init__(self, guard=lambda fn, slots: True):
-        self.guard, self.used, self.calls, self.noted, self.retired = guard, 0, 0, 0, False
+        self.guards_hold, self.used, self.calls, self.noted, self.retired = guard, 0, 0, 0, False
 
     def drop_fast_calls(self):
         self.retired = True

@@ -137,7 +137,7 @@ def test_any_damage_is_a_miss(folder):
         checked(b"null"),
         checked(b"{}"),
     ]
-    for name in ("output", "lent"):
+    for name in ("output", "work_arrays"):
         damaged.append(checked(json.dumps({**record, name: None}).encode()))
     damaged.append(checked(json.dumps({**record, "more": 1}).encode()))
     for contents in damaged:

@@ -15,7 +15,7 @@ from autodiff_compiler import ops
 from autodiff_compiler import runtime as package
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.interface import Assumption, Compiled, Hoisted, NeedValues
+from autodiff_compiler.interface import Compiled, Guard, Hoisted, NeedValues
 from autodiff_compiler.ir.types import array
 from autodiff_compiler.runtime.cache import CallSite
 from autodiff_compiler.runtime.dispatch import Runtime
@@ -109,9 +109,9 @@ class Net(Cell):
         return x * self.w
 
 
-def with_weight(net, *assumptions):
+def with_weight(net, *guards):
     hoisted = (Hoisted("w", net.w, array("float32", 2)),)
-    return FakeCompiler(lambda request: product(request, assumptions, hoisted, dynamic=(0,)))
+    return FakeCompiler(lambda request: product(request, guards, hoisted, dynamic=(0,)))
 
 
 def test_weights(runtime):
@@ -145,12 +145,12 @@ def test_a_weight_of_another_shape_compiles_anew(runtime):
     assert runtime.cache.all()[-1].reason == "a parameter has another dtype or shape"
 
 
-def test_a_broken_assumption_compiles_anew(runtime):
+def test_a_failed_guard_compiles_anew(runtime):
     net = Net()
     hoisted = (Hoisted("w", net.w, array("float32", 2)),)
 
     def make(request):
-        found = Assumption("fn.training", "equal", net.training)
+        found = Guard("fn.training", "equal", net.training)
         return product(request, (found,), hoisted, dynamic=(0,))
 
     runtime.cache.compile_unit = FakeCompiler(make)
@@ -170,7 +170,7 @@ def test_a_value_that_changed_during_compilation_is_read_again(runtime):
     hoisted = (Hoisted("w", net.w, array("float32", 2)),)
 
     def make(request):
-        found = Assumption("fn.training", "equal", net.training)
+        found = Guard("fn.training", "equal", net.training)
         net.set_train()
         return product(request, (found,), hoisted, dynamic=(0,))
 
@@ -178,13 +178,13 @@ def test_a_value_that_changed_during_compilation_is_read_again(runtime):
     run(runtime, ops.GradOperation()(net), X)
     assert len(runtime.cache.compile_unit.calls) == 2
     (unit,) = runtime.cache.all()
-    assert unit.compiled.assumptions[0].value is True
+    assert unit.compiled.guards[0].value is True
 
 
 def test_unused_inputs_get_zeros(runtime):
     runtime.cache.compile_unit = lambda *_: Compiled(
         "def f(x, y):\n    return x\n\ndef b(x):\n    return x * 2\n", "f", "b",
-        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(), positions=(0,),
+        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), guards=(), positions=(0,),
     )  # fmt: skip
     d_y, d_x = run(runtime, ops.grad(multiply, (1, 0)), X, Y)
     assert (d_x.tolist(), d_y.tolist()) == ([2, 4], [0, 0])
@@ -197,7 +197,7 @@ def test_values_needed_by_the_compiler_become_constants(runtime):
         asked.append(known)
         if 1 not in known:
             raise NeedValues((1,), "an axis")
-        return product(request, (Assumption("slots[1]", "equal", slots[1]),))
+        return product(request, (Guard("slots[1]", "equal", slots[1]),))
 
     runtime.cache.compile_unit = compile_unit
     gradient = ops.GradOperation()(multiply)
@@ -241,7 +241,7 @@ def test_arrays_in_arrays_out(runtime):
 def test_containers_that_hold_an_argument_are_copied(runtime):
     runtime.cache.compile_unit = lambda *_: Compiled(
         "def f(x, y):\n    return [x, x.T, (y, 3, None)]\n", "f", None,
-        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(),
+        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), guards=(),
     )  # fmt: skip
     x, y = t(1, 2), t(3, 5)
     first, second, (third, *rest) = runtime.run_cell(multiply, (x, y), {})

@@ -145,7 +145,7 @@ def test_a_value_owns_its_memory(fn, apart):
     assert gradient.fast_call is not None and np.array_equal(X.asnumpy(), before)
     assert all(np.array_equal(a.asnumpy(), b) for a, b in zip(gradient(X), first))
     unit = inspect.signature(gradient.fast_call).parameters["unit"].default
-    assert unit.compiled.apart == apart
+    assert unit.compiled.owns_memory == apart
 
 
 @pytest.mark.parametrize(

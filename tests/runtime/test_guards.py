@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.common import Parameter
-from autodiff_compiler.interface import Assumption, Hoisted
+from autodiff_compiler.interface import Guard, Hoisted
 from autodiff_compiler.ir.types import array
-from autodiff_compiler.runtime.guards import compile_guard, first_failed_guard
+from autodiff_compiler.runtime.guards import compile_guards, first_failed_guard
 
 
 def holds(test, value, fn, path="fn.x"):
-    return compile_guard([Assumption(path, test, value)])(fn, ())
+    return compile_guards([Guard(path, test, value)])(fn, ())
 
 
 def space(**attributes):
@@ -69,12 +69,12 @@ def test_a_path_that_cannot_be_evaluated_fails():
 
 
 def test_an_absent_path_below_a_shared_one():
-    guard = compile_guard(
+    guard = compile_guards(
         [
-            Assumption("fn.a.b", "equal", 1),
-            Assumption("fn.a.missing", "absent", None),
-            Assumption("fn.other.c", "absent", None),
-            Assumption("fn.other", "absent", None),
+            Guard("fn.a.b", "equal", 1),
+            Guard("fn.a.missing", "absent", None),
+            Guard("fn.other.c", "absent", None),
+            Guard("fn.other", "absent", None),
         ]
     )
     assert guard(space(a=space(b=1)), ())
@@ -91,21 +91,21 @@ def test_shared_paths_are_evaluated_once():
             Counting.reads += 1
             return space(a=1, b=[2, 3])
 
-    assumptions = [
-        Assumption("fn.inner.a", "equal", 1),
-        Assumption("fn.inner.b[0]", "equal", 2),
-        Assumption("fn.inner.b[1]", "equal", 3),
-        Assumption("fn.inner.b", "length", 2),
-        Assumption("slots[0]", "equal", 7),
+    guards = [
+        Guard("fn.inner.a", "equal", 1),
+        Guard("fn.inner.b[0]", "equal", 2),
+        Guard("fn.inner.b[1]", "equal", 3),
+        Guard("fn.inner.b", "length", 2),
+        Guard("slots[0]", "equal", 7),
     ]
-    assert compile_guard(assumptions)(Counting(), (7,))
+    assert compile_guards(guards)(Counting(), (7,))
     assert Counting.reads == 1
-    assert not compile_guard(assumptions)(Counting(), (8,))
+    assert not compile_guards(guards)(Counting(), (8,))
 
 
 def test_a_container_that_is_changed_in_place():
     items = [1, 2]
-    guard = compile_guard([Assumption("fn.x", "equal", items)])
+    guard = compile_guards([Guard("fn.x", "equal", items)])
     fn = space(x=items)
     assert guard(fn, ())
     items.append(3)
@@ -114,7 +114,7 @@ def test_a_container_that_is_changed_in_place():
 
 def test_an_array_that_is_changed_in_place():
     values = np.array([1.0, 2.0])
-    guard = compile_guard([Assumption("fn.x", "equal", values)])
+    guard = compile_guards([Guard("fn.x", "equal", values)])
     assert guard(space(x=values), ())
     values[0] = 5.0
     assert not guard(space(x=values), ())
@@ -123,7 +123,7 @@ def test_an_array_that_is_changed_in_place():
 def test_hoisted_arrays_keep_dtype_and_shape():
     weight = Parameter(np.ones(2, np.float32))
     plain = np.ones(3)
-    guard = compile_guard(
+    guard = compile_guards(
         [], [Hoisted("w", weight, array("float32", 2)), Hoisted("c", plain, array("float64", 3))]
     )
     assert guard(None, ())
@@ -136,11 +136,11 @@ def test_hoisted_arrays_keep_dtype_and_shape():
 
 
 def test_first_broken_names_the_culprit():
-    good, bad = Assumption("fn.a", "equal", 1), Assumption("fn.b", "equal", 2)
+    good, bad = Guard("fn.a", "equal", 1), Guard("fn.b", "equal", 2)
     assert first_failed_guard([good, bad], space(a=1, b=3), ()) is bad
     assert first_failed_guard([good, bad], space(a=1, b=2), ()) is None
 
 
 def test_unknown_test():
     with pytest.raises(ValueError, match="'near' is not a test"):
-        compile_guard([Assumption("fn.x", "near", 1)])
+        compile_guards([Guard("fn.x", "near", 1)])

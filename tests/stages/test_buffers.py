@@ -42,10 +42,13 @@ def test_level_0_reuses_no_memory() -> None:
 def test_each_root_has_a_plan_and_backward_continues_the_blocks_of_forward() -> None:
     program = planned()
     forward, backward = program.plans
-    assert forward.blocks and backward.blocks[: len(forward.blocks)] == forward.blocks
+    assert (
+        forward.allocations
+        and backward.allocations[: len(forward.allocations)] == forward.allocations
+    )
     assert program.functions == (forward.function, backward.function)
     for root in program.functions:
-        assert not any("lent" in callee.op_names for callee in root.callees())
+        assert not any("work_buffer" in callee.op_names for callee in root.callees())
 
 
 @pytest.mark.parametrize("cheaper", [True, False])
@@ -61,7 +64,7 @@ def test_the_trial_is_kept_if_it_takes_fewer_bytes(
     def assign(function: Function, **facts: object) -> BufferPlan:
         plan = assign_buffers(function, **facts)  # type: ignore[arg-type]
         factor = (1 if cheaper else 3) if function in tried else 2
-        return replace(plan, blocks=tuple(size * factor for size in plan.blocks))
+        return replace(plan, allocations=tuple(size * factor for size in plan.allocations))
 
     monkeypatch.setitem(
         BY_NAME,  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def test_names_of_one_thing_are_one_entry() -> None:
 
 def test_every_record_is_listed() -> None:
     listed = {record for row in entries() for record in row.records}
-    assert {"mul", "if", "list_append", "show"} <= listed
+    assert {"mul", "if", "list_append", "print"} <= listed
     assert bound("method", "T") and bound("function", "no_such_thing") is None
 
 

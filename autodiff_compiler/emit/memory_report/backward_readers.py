@@ -87,13 +87,13 @@ def _is_part(op: Op) -> bool:
 
 def reading_lines(reader: ResidualReader) -> list[Span]:
     """Returns the lines of the operations that read a value, an item of it, or a view of it."""
-    found = []
+    spans = []
     for op in reader.users:
         if _is_part(op):
-            found += reading_lines(ResidualReader(reader.owner, op.result))
+            spans += reading_lines(ResidualReader(reader.owner, op.result))
         elif not _goes_through(op, reader.value):
-            found += [op.span] * (op.span not in (NOWHERE, reader.owner.function.span))
+            spans += [op.span] * (op.span not in (NOWHERE, reader.owner.function.span))
         else:
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
-            found += reading_lines(ResidualReader(reader.owner, param))
-    return found
+            spans += reading_lines(ResidualReader(reader.owner, param))
+    return spans

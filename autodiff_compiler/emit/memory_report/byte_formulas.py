@@ -45,19 +45,19 @@ class ByteFormula:
         return None if any(self.terms) else self.terms.get((), 0)
 
     def __add__(self, other: ByteFormula) -> ByteFormula:
-        found = Counter(self.terms)
-        found.update(other.terms)
-        return ByteFormula({names: factor for names, factor in found.items() if factor})
+        terms = Counter(self.terms)
+        terms.update(other.terms)
+        return ByteFormula({names: factor for names, factor in terms.items() if factor})
 
     def __sub__(self, other: ByteFormula) -> ByteFormula:
         return self + other * ByteFormula.of(-1)
 
     def __mul__(self, other: ByteFormula) -> ByteFormula:
-        found: Counter[tuple[str, ...]] = Counter()
+        products: Counter[tuple[str, ...]] = Counter()
         for left, a in self.terms.items():
             for right, b in other.terms.items():
-                found[tuple(sorted(left + right))] += a * b
-        return ByteFormula(dict(found))
+                products[tuple(sorted(left + right))] += a * b
+        return ByteFormula(dict(products))
 
     def __str__(self) -> str:
         ordered = sorted(self.terms.items(), key=lambda term: (-len(term[0]), term[0]))

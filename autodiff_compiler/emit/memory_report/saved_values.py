@@ -57,7 +57,7 @@ class SavedValue:
     name     the printed name.
     type     the type of one item.
     times    the number of items.
-    made     the line that made it; NOWHERE for an argument.
+    origin   the line that made it; NOWHERE for an argument.
     needed   the lines whose derivatives read it, in the order of the source.
     memory   the memory that it uses, perhaps together with another value.
     """
@@ -65,7 +65,7 @@ class SavedValue:
     name: str
     type: Type
     times: ByteFormula
-    made: Span
+    origin: Span
     needed: tuple[Span, ...]
     memory: tuple[Memory, ...]
 
@@ -93,10 +93,10 @@ def saved_values(forward: Function, backward: Function, names: Names) -> list[Sa
 def saved_bytes(saved: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
     """Returns the bytes of all saved values, and the bytes of the caller's arguments among them.
     Memory that two values share counts once."""
-    found = {memory.key: memory for value in saved for memory in value.memory}.values()
+    allocations = {memory.key: memory for value in saved for memory in value.memory}.values()
     return (
-        sum((memory.size for memory in found), ByteFormula()),
-        sum((memory.size for memory in found if memory.is_argument), ByteFormula()),
+        sum((memory.size for memory in allocations), ByteFormula()),
+        sum((memory.size for memory in allocations if memory.is_argument), ByteFormula()),
     )
 
 
@@ -147,7 +147,12 @@ class _Finder:
         memory = [each for part in (*heads, operand) for each in self.origins.memory(part)]
         needed = dict.fromkeys(span for reader in readers for span in reading_lines(reader))
         yield SavedValue(
-            name, type_of(operand), times, self.origins.made(operand), tuple(needed), tuple(memory)
+            name,
+            type_of(operand),
+            times,
+            self.origins.origin(operand),
+            tuple(needed),
+            tuple(memory),
         )
 
     def saved_by_call(

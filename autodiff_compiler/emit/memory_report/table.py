@@ -21,15 +21,15 @@ HEAD = ("name", "type", "bytes", "made by", "needed by the gradient of")
 LINE = 48
 
 
-def memory_table(halves: Sequence[Function], names: Names) -> str:
+def memory_table(functions: Sequence[Function], names: Names) -> str:
     """Returns the table of the values that forward saves for backward, and their sum."""
-    forward, backward = halves
+    forward, backward = functions
     saved = saved_values(forward, backward, names)
     home = forward.span.file
     rows = columns([HEAD, *(_row(value, home) for value in saved)])
     total, arguments = saved_bytes(saved)
     lines = [
-        f"Kept for backward by {forward.name} ({forward.span.where.rpartition(':')[0]}).",
+        f"Saved for backward by {forward.name} ({forward.span.where.rpartition(':')[0]}).",
         "",
         *(f"    {row}" for row in rows),
         "",
@@ -39,26 +39,28 @@ def memory_table(halves: Sequence[Function], names: Names) -> str:
     return "\n".join(lines) + "\n"
 
 
-def memory_summary(halves: Sequence[Function], names: Names) -> list[str]:
+def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     """Returns docstring lines about the largest saved values that are no arguments.
 
     There are none if these values are small together, or if their size depends on the run; then
     ``memory_table`` shows it.
     """
-    forward, backward = halves
+    forward, backward = functions
     saved = saved_values(forward, backward, names)
     total, arguments = saved_bytes(saved)
-    own = (total - arguments).number
-    if own is None or own < costs().told_bytes:
+    saved_total = (total - arguments).number
+    if saved_total is None or saved_total < costs().reported_bytes:
         return []
-    made = [value for value in saved if not all(memory.is_argument for memory in value.memory)]
-    most = costs().told_values
-    largest = sorted(made, key=lambda value: -(value.size.number or 0))[:most]
-    rows = columns(_short_row(value) for value in made if value in largest)
-    lines = [f"Kept for backward, in bytes ({own:,} in all, arguments not counted):"]
+    intermediate = [
+        value for value in saved if not all(memory.is_argument for memory in value.memory)
+    ]
+    most = costs().reported_values
+    largest = sorted(intermediate, key=lambda value: -(value.size.number or 0))[:most]
+    rows = columns(_short_row(value) for value in intermediate if value in largest)
+    lines = [f"Saved for backward, in bytes ({saved_total:,} in all, arguments not counted):"]
     lines += [f"    {row}" for row in rows]
-    if len(made) > most:
-        lines.append(f"    and {len(made) - most} smaller ones")
+    if len(intermediate) > most:
+        lines.append(f"    and {len(intermediate) - most} smaller ones")
     return lines
 
 
@@ -75,14 +77,14 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _row(saved: SavedValue, home: str) -> tuple[str, ...]:
-    made = "(an argument)" if saved.made == NOWHERE else _shown(saved.made, home)
+    origin = "(an argument)" if saved.origin == NOWHERE else _shown(saved.origin, home)
     lines = list({(span.file, span.line): span for span in saved.needed}.values())
     needed = [_shown(span, home) for span in lines[:1]] + [f"{span.line}|" for span in lines[1:]]
-    return saved.name, _type(saved), _bytes(saved), made, ", ".join(needed) or "(the result)"
+    return saved.name, _type(saved), _bytes(saved), origin, ", ".join(needed) or "(the result)"
 
 
 def _short_row(saved: SavedValue) -> tuple[str, ...]:
-    lines = f"made by {_numbers([saved.made])}, needed by {_numbers(saved.needed)}"
+    lines = f"made by {_numbers([saved.origin])}, needed by {_numbers(saved.needed)}"
     return saved.name, _type(saved), str(saved.size), lines
 
 

@@ -117,7 +117,7 @@ class Origins:
     def maker(self, operand: AnyOperand) -> Op | None:
         return self.makers.get(operand) if isinstance(operand, Value) else None
 
-    def made(self, operand: AnyOperand, met: Met = frozenset()) -> Span:
+    def origin(self, operand: AnyOperand, met: Met = frozenset()) -> Span:
         """Returns the line that made a value; NOWHERE for an argument.
 
         For a carry this is the line in the loop's body. For an updated array it is the line that
@@ -128,17 +128,17 @@ class Origins:
             if operand in self.carries:
                 loop = self.carries[operand]
                 after = loop.carry_yields[loop.carry_params.index(operand)]
-                return loop.op.span if operand in met else self.made(after, met | {operand})
+                return loop.op.span if operand in met else self.origin(after, met | {operand})
             if operand in self.reads:
-                return self.made(self.reads[operand], met)
+                return self.origin(self.reads[operand], met)
             if self.caller is not None and operand in self.function.params:
-                return self.caller.made(self.given(operand))
+                return self.caller.origin(self.given(operand))
         if maker is None:
             return NOWHERE
         last = _last(maker, operand)
         if last is not None:
-            return self.made(last, met)
-        filled = self.made(maker.operands[1], met) if updates_in_place(maker) else NOWHERE
+            return self.origin(last, met)
+        filled = self.origin(maker.operands[1], met) if updates_in_place(maker) else NOWHERE
         return maker.span if filled == NOWHERE else filled
 
     def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:
@@ -166,7 +166,7 @@ class Origins:
                 inside = self.inside(maker)
                 return inside.memory(inside.returned(operand))
         if operand in self.home:
-            return self._piece(operand, BEFORE), self._piece(operand, LAST)
+            return self._loop_memory(operand, BEFORE), self._loop_memory(operand, LAST)
         size = formula_of(type_of(operand)) * self.often.get(operand, ONE)
         return (Memory((*self.path, operand), size),)
 
@@ -174,15 +174,15 @@ class Origins:
         """Returns ``memory`` of a carry after an iteration, in the iterations that ``which``
         names."""
         memory = self.memory(after, met)
-        if self.home.get(after) == loop and memory[:1] == (self._piece(after, BEFORE),):
-            return (self._piece(after, which),)
+        if self.home.get(after) == loop and memory[:1] == (self._loop_memory(after, BEFORE),):
+            return (self._loop_memory(after, which),)
         return memory
 
-    def _piece(self, made: AnyOperand, which: str) -> Memory:
+    def _loop_memory(self, operand: AnyOperand, which: str) -> Memory:
         """Returns the memory allocated in a loop, in its last or in its other iterations."""
-        last = self.often[self.home[made].count]
-        often = last if which == LAST else self.often[made] - last
-        return Memory((*self.path, made, which), formula_of(type_of(made)) * often)
+        last = self.often[self.home[operand].count]
+        often = last if which == LAST else self.often[operand] - last
+        return Memory((*self.path, operand, which), formula_of(type_of(operand)) * often)
 
 
 def _last(maker: Op, result: AnyOperand) -> AnyOperand | None:

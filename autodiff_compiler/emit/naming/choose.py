@@ -36,7 +36,7 @@ def choose_names(
     names: dict[Variable, str] = {}
     lead = {variables[param] for param in function.params}
     tried: dict[str, int] = {}
-    exact = [variable for variable in order if variable in lead or variable.given]
+    exact = [variable for variable in order if variable in lead or variable.user_names]
     for variable in exact:
         if variable.wish not in used:
             used.add(variable.wish)
@@ -61,8 +61,8 @@ def _ordered(
         ends = [statement for statement in block if isinstance(statement, Return)]
         values += [value_in(tree) for statement in ends for tree in statement.values]
     values += [value for statement in walk(block) for value in statement.written]
-    found = [variables[value] for value in values if value is not None]
-    return list(dict.fromkeys(found))
+    ordered = [variables[value] for value in values if value is not None]
+    return list(dict.fromkeys(ordered))
 
 
 def reserved_words(block: Block) -> set[str]:
@@ -70,21 +70,21 @@ def reserved_words(block: Block) -> set[str]:
 
     A name bound by a comprehension is free, unless the comprehension reads a value inside.
     """
-    found: set[str] = set()
+    words: set[str] = set()
     for statement in walk(block):
         for tree in statement.trees:
-            found |= _texts(tree)
-    return found
+            words |= _texts(tree)
+    return words
 
 
 def _texts(tree: ast.AST) -> set[str]:
     nodes = list(nodes_in(tree))
-    found = {n.id for n in nodes if isinstance(n, ast.Name) and value_in(n) is None}
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and value_in(n) is None}
     for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:
-                found -= {n.id for n in nodes_in(generator.target) if isinstance(n, ast.Name)}
-    return found
+                names -= {n.id for n in nodes_in(generator.target) if isinstance(n, ast.Name)}
+    return names
 
 
 def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:

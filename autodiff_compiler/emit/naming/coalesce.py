@@ -30,19 +30,19 @@ UNNAMED = "value"
 class Variable:
     """Values under one name.
 
-    range  the live range.
-    given  the names that the user gave, the earliest first.
-    made   the names that operators made up, the earliest first.
+    range            the live range.
+    user_names       the names that the user gave, the earliest first.
+    generated_names  the names made up by operators, the earliest first.
     """
 
     values: list[Value]
     range: int
-    given: list[str] = field(default_factory=list)
-    made: list[str] = field(default_factory=list)
+    user_names: list[str] = field(default_factory=list)
+    generated_names: list[str] = field(default_factory=list)
 
     @property
     def wish(self) -> str:
-        return next(iter([*self.given, *self.made]), UNNAMED)
+        return next(iter([*self.user_names, *self.generated_names]), UNNAMED)
 
 
 def coalesce_variables(
@@ -54,10 +54,12 @@ def coalesce_variables(
     for value in [*variables, *alias]:
         variable = variables.get(alias.get(value, value))
         # The result of a loop has the name of its carry.
-        known = value in alias and variable is not None and variable.given
+        known = value in alias and variable is not None and variable.user_names
         if variable is not None and value.name and not known:
-            given = value.has_user_name or value in function.params
-            (variable.given if given else variable.made).append(as_identifier(value.name))
+            is_given = value.has_user_name or value in function.params
+            (variable.user_names if is_given else variable.generated_names).append(
+                as_identifier(value.name)
+            )
     moves = [statement for statement in walk(block) if isinstance(statement, ParallelAssign)]
     for kind in KINDS:
         for statement in moves:
@@ -76,14 +78,14 @@ def _unite(
     left, right = variables[target], variables[source]
     if left is right or left.range & right.range:
         return
-    if len({*left.given, *right.given}) > 1:
+    if len({*left.user_names, *right.user_names}) > 1:
         return
-    if kind != "yield" and right.given and right.wish != left.wish:
+    if kind != "yield" and right.user_names and right.wish != left.wish:
         return
     left.range |= right.range
     left.values += right.values
-    left.given += right.given
-    left.made += right.made
+    left.user_names += right.user_names
+    left.generated_names += right.generated_names
     for value in right.values:
         variables[value] = left
 

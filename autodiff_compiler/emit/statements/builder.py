@@ -48,7 +48,7 @@ from autodiff_compiler.span import NOWHERE, Span
 
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
 #: Parameters that are unpacked at once, by the operation that takes an item of each.
-OPENERS = {"residuals": "item", "work": "lent"}
+OPENERS = {"residuals": "item", "work": "work_buffer"}
 COST_FREE_NODES = (
     ast.Tuple,
     ast.Dict,
@@ -155,11 +155,11 @@ class StatementBuilder:
 
     def compute(self, op: Op, region: Region) -> None:
         """Emits an operator with a template, or leaves its expression pending."""
-        if op.name == "filled":
+        if op.name == "after_write":
             self.materialize(op.operands[1:])
             self.alias[op.result] = self.variable_of(op.value_operand(1))
             return
-        if op.name == "demand" and op.operands[0] not in self.pending:
+        if op.name == "require" and op.operands[0] not in self.pending:
             return  # it is a statement already
         template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or destination_of(op) is not None:
@@ -177,7 +177,7 @@ class StatementBuilder:
             return
         slots, depth = self.slots(op, template)
         tree = fill(template, slots)
-        if op.name == "into" and not self.uses.count[op.result]:
+        if op.name == "compute_into" and not self.uses.count[op.result]:
             self.emit(SimpleStatement(ast.Expr(tree)), op)
         elif self.can_defer(op, region):
             self.defer(op.result, PendingExpression(op, tree, depth + 1))
@@ -274,12 +274,12 @@ class StatementBuilder:
         """Returns the tree of an operand. If its expression is pending, takes it."""
         if not isinstance(operand, Value):
             return literal(operand)
-        found = self.pending.get(operand)
-        if found is None:
+        expression = self.pending.get(operand)
+        if expression is None:
             return name_of(self.variable_of(operand))
-        if found.op.name != "undefined":
+        if expression.op.name != "undefined":
             self.take_pending(operand)
-        return found.tree
+        return expression.tree
 
     def targets(self, op: Op) -> tuple[Value | None, ...]:
         """Returns the variables of an operation's results. The only result has one even if it is

@@ -54,10 +54,10 @@ def _headed(op: Op, makers: Producers, uses: Uses, tapes: TapeMerges) -> None:
     head, stacked = op.operands
     if not isinstance(head, Value) or not isinstance(stacked, Value):
         return
-    first, made = makers.get(head), makers.get(stacked)
-    if first is None or first.name != "make_list" or len(first.operands) != 1 or made is None:
+    first, stacking = makers.get(head), makers.get(stacked)
+    if first is None or first.name != "make_list" or len(first.operands) != 1 or stacking is None:
         return
-    loop = Loop(made) if made.name in ("for", "while") else None
+    loop = Loop(stacking) if stacking.name in ("for", "while") else None
     if loop is None or stacked not in loop.stacked or loop.runs_reversed:
         return
     if uses.count[head] == uses.count[stacked] == 1:

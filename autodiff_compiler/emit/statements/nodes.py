@@ -262,8 +262,8 @@ def with_local_names(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
         for node in nodes_in(tree)
         if isinstance(node, ast.Name) and not _loads(node) and value_in(node) is None
     }
-    own = {name: Value(UNDEFINED, name) for name in sorted(bound)}
-    return tuple(rename_values(tree, lambda name: own.get(name, name)) for tree in trees)
+    variables = {name: Value(UNDEFINED, name) for name in sorted(bound)}
+    return tuple(rename_values(tree, lambda name: variables.get(name, name)) for tree in trees)
 
 
 def rename_values(tree: Node, name: Callable[[Any], Any]) -> Node:

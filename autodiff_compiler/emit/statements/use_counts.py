@@ -50,7 +50,7 @@ def _visit(region: Region, uses: Uses) -> None:
             _visit_loop(Loop(op), region, uses)
         else:
             # ``filled`` is its array, into which the part has been written.
-            uses.use(op.operands[1:] if op.name == "filled" else op.operands, region)
+            uses.use(op.operands[1:] if op.name == "after_write" else op.operands, region)
 
 
 def _visit_branches(op: Op, uses: Uses) -> None:

@@ -138,17 +138,17 @@ class Printer(astunparse.Unparser):
         self.operand(tree.operand, level(tree))
 
     def _BinOp(self, tree: ast.BinOp) -> None:
-        sign, own = self.binop[type(tree.op).__name__], level(tree)
+        sign, precedence = self.binop[type(tree.op).__name__], level(tree)
         left, right = plain_constant(tree.left), plain_constant(tree.right)
         if isinstance(tree.op, ast.Pow):  # right-associative; a sign may follow it
-            self.operand(left, own.tighter)
-            hugged = is_plain(left) and level(left) >= own.tighter and is_plain(right)
+            self.operand(left, precedence.tighter)
+            hugged = is_plain(left) and level(left) >= precedence.tighter and is_plain(right)
             self.write(sign if hugged else f" {sign} ")
             self.operand(right, Level.FACTOR)
         else:
-            self.operand(left, own)
+            self.operand(left, precedence)
             self.write(f" {sign} ")
-            self.operand(right, own.tighter)
+            self.operand(right, precedence.tighter)
 
     def _Compare(self, tree: ast.Compare) -> None:
         self.operand(tree.left, Level.COMPARE.tighter)

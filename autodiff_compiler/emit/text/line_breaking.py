@@ -73,10 +73,10 @@ def _parts(code: str) -> tuple[str, str, str]:
     flat = _flat(code)
     closer = ":" if flat.endswith(":") else ""
     for pattern in (KEYWORD, LOOP):
-        found = pattern.match(flat)
-        if found and not OTHER.match(flat):
-            return code[: found.end()], code[found.end() : len(code) - len(closer)], closer
-    ends = [0, *(found.end() for found in ASSIGNMENT.finditer(flat))]
+        match = pattern.match(flat)
+        if match and not OTHER.match(flat):
+            return code[: match.end()], code[match.end() : len(code) - len(closer)], closer
+    ends = [0, *(match.end() for match in ASSIGNMENT.finditer(flat))]
     return code[: ends[-1]], code[ends[-1] :], ""
 
 
@@ -138,7 +138,7 @@ def _flat(text: str) -> str:
     """Returns ``text`` with strings, the insides of brackets and lambda parameters blanked."""
     flat: list[str] = []
     depth = 0
-    for part in BRACKET.split(STRING.sub(lambda found: "_" * len(found.group()), text)):
+    for part in BRACKET.split(STRING.sub(lambda match: "_" * len(match.group()), text)):
         depth -= part in (")", "]", "}")
         flat.append(part if depth == 0 else "_" * len(part))
         depth += part in ("(", "[", "{")
@@ -169,7 +169,7 @@ def _cuts(text: str) -> list[tuple[int, int]]:
     flat = _flat(text)
     first = CLAUSE if re.search(r"\bfor .+ in ", flat) else COMMA
     for pattern in (first, *LOOSEST):
-        cuts = [found.span() for found in pattern.finditer(flat)]
+        cuts = [match.span() for match in pattern.finditer(flat)]
         if cuts:
             return cuts
     return []

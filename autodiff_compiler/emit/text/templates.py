@@ -26,7 +26,7 @@ def with_constants(template: str) -> str:
     >>> with_constants("np.array([1], np.float32)")
     'ONE_FLOAT32.copy()'
     """
-    return _ONE.sub(lambda found: f"ONE_{found[1].upper()}.copy()", template)
+    return _ONE.sub(lambda match: f"ONE_{match[1].upper()}.copy()", template)
 
 
 def definitions(words: Iterable[str]) -> list[str]:
@@ -80,8 +80,8 @@ def _parsed(template: str) -> tuple[ast.Module, frozenset[str]]:
             names.add(name)
             parts.append(_placeholder(name))
     tree = ast.parse("".join(parts))
-    found = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)}
-    if not {_placeholder(name) for name in names} <= found:
+    used = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)}
+    if not {_placeholder(name) for name in names} <= used:
         raise ValueError(f"a slot of the template {template!r} is not an expression of its own")
     return tree, frozenset(names)
 

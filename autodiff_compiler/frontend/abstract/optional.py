@@ -55,7 +55,7 @@ def is_none(optional: MaybeNone) -> Value:
 def require_value(low: Evaluator, optional: MaybeNone, name: str) -> Any:
     """Returns the value of an optional value. The generated function raises where it is None."""
     with low.builder.block() as ops:
-        low.builder.make(effects.fail, (f"{name} is None here",), {"error": "TypeError"})
+        low.builder.make(effects.raise_error, (f"{name} is None here",), {"error": "TypeError"})
     low.builder.branch(is_none(optional), Region((), tuple(ops), ()), Region((), (), ()))
     return optional.value
 

@@ -61,7 +61,7 @@ def as_runtime_list(low: Evaluator, contents: Any) -> Value | None:
 def read_item(low: Evaluator, owner: Value, at: Any, sure: bool = False) -> Any:
     """Returns ``owner[at]`` for a run-time list. ``sure``: the item is known to exist."""
     if runtime_lists.item_of(owner.type) == UNDEFINED:  # it never got an item
-        low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
+        low.builder.make(effects.raise_error, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
     at = as_index(low, at)
     with checking_index(low, owner, at, "list index out of range"):
@@ -74,7 +74,7 @@ def read_item(low: Evaluator, owner: Value, at: Any, sure: bool = False) -> Any:
 def require_item(low: Evaluator, found: Any) -> None:
     """Makes the function raise where this item does not exist, even if its value is unused."""
     if not is_caught(low.catching, IndexError):  # else it was tested
-        low.builder.make(effects.demand, (found,), {})
+        low.builder.make(effects.require, (found,), {})
 
 
 def checking_index(
@@ -316,7 +316,7 @@ def require_popped_item(low: Evaluator, found: Any) -> None:
 def _raise_if_out_of_range(low: Evaluator, owner: Value, at: Any, text: str) -> None:
     """Makes the function raise if a list has no item at this position."""
     with low.builder.block() as ops:
-        low.builder.make(effects.fail, (text,), {"error": "IndexError"})
+        low.builder.make(effects.raise_error, (text,), {"error": "IndexError"})
     low.builder.branch(is_out_of_range(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
 
 
@@ -344,7 +344,7 @@ def unpack_exactly(low: Evaluator, owner: Value, count: int) -> list[Any]:
     test = comparisons.not_equal(containers.list_length(owner), count)
     with low.builder.block() as ops:
         message = f"{count} names are assigned from a list of another length"
-        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+        low.builder.make(effects.raise_error, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
     return [read_item(low, owner, at, sure=True) for at in range(count)]
 
@@ -354,7 +354,7 @@ def unpack_starred(low: Evaluator, owner: Value, head: int, tail: int) -> list[A
     test = comparisons.less(containers.list_length(owner), head + tail)
     with low.builder.block() as ops:
         message = f"at least {head + tail} names are assigned from a shorter list"
-        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+        low.builder.make(effects.raise_error, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
     middle = low.allocate("list", slice_of(low, owner, slice(head, -tail or None)))
     ends = [read_item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]

@@ -14,8 +14,8 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError, SourceNotFound, UnknownAttribute, raise_all
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned
 from autodiff_compiler.frontend.abstract.values import Closure, Frame
-from autodiff_compiler.frontend.core.assumptions import is_user_code
 from autodiff_compiler.frontend.core.error_translation import usage_of
+from autodiff_compiler.frontend.core.guards import is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering, call_site
 from autodiff_compiler.frontend.core.naming import bind_closure_arguments
 from autodiff_compiler.frontend.core.unwinding import handling, resumable

@@ -9,7 +9,7 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import Heap, State, leaves
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.naming import hides_values
 from autodiff_compiler.ir.effects import Effects
@@ -41,8 +41,8 @@ def call_outlined(
         return made.outcome  # no call is needed
     shared = low.compilation.unique_function(made.function)
     result, *news = low.builder.call(shared, made.operands, recompute)
-    if effects.demand.name in shared.op_names:  # keeps the call where its result is not read
-        low.builder.make(effects.demand, (result,), {})
+    if effects.require.name in shared.op_names:  # keeps the call where its result is not read
+        low.builder.make(effects.require, (result,), {})
     apply_writes(low, made, news)
     if is_known:
         return made.outcome

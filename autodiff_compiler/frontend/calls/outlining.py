@@ -26,8 +26,8 @@ from autodiff_compiler.frontend.abstract.values import (
     leaves,
     tuple_like,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.cotangents import without_gradient
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.hook_placement import place_hooks
 from autodiff_compiler.frontend.core.lowering import Lowering, require_value
 from autodiff_compiler.frontend.core.naming import member_label, owner_of, printed_names, slot_names

@@ -31,7 +31,7 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.calls.inlining import inline, inline_closure_once
 from autodiff_compiler.frontend.calls.outlined_calls import call_outlined
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import handling, has_thrown
 from autodiff_compiler.frontend.syntax.desugar.steps import desugared

@@ -29,7 +29,7 @@ from autodiff_compiler.frontend.abstract.values import (
     rebuild,
 )
 from autodiff_compiler.frontend.control_flow.merge import Merger
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import resumable
 from autodiff_compiler.ir.builder import Unreached

@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.abstract.values import (
     Unset,
     leaves,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import has_thrown
 from autodiff_compiler.frontend.syntax.nodes import exit_flags

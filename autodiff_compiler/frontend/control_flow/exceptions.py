@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.abstract.outcomes import (
     is_caught,
 )
 from autodiff_compiler.frontend.abstract.values import Unset, UsesPoison
-from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
+from autodiff_compiler.frontend.core.guards import MISSING, PLAIN
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import evaluate_once, handling
 from autodiff_compiler.frontend.expressions.containers import evaluate_items
@@ -46,7 +46,7 @@ def execute_assert(low: Lowering, node: Any) -> None:
         _throw_where(low, bad, AssertionError, lambda: evaluate_items(low, told))
         return
     message = [] if node.msg is None else [low.packed(low.evaluate(node.msg))]
-    low.builder.make(effects.check, (truth, *message), {})
+    low.builder.make(effects.assert_true, (truth, *message), {})
 
 
 def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
@@ -203,7 +203,7 @@ def _raise(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged:
             "raise ValueError, TypeError or another built-in exception",
         )
     operands = [low.packed(arg) for arg in args]
-    low.builder.make(effects.fail, operands, {"error": name})
+    low.builder.make(effects.raise_error, operands, {"error": name})
     return Diverged()
 
 

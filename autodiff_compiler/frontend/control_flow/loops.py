@@ -242,7 +242,7 @@ def becomes_loop(low: Lowering, iterable: Any) -> bool:
         return False
     with low.builder.block():  # what it computes is thrown away
         space = iteration_space(low, iterable)
-    most = costs().written_comprehension_items
+    most = costs().unrolled_comprehension_items
     return isinstance(space, IterationSpace) and (space.size is None or space.size > most)
 
 

@@ -29,7 +29,7 @@ from autodiff_compiler.frontend.abstract.values import (
     map_components,
     rebuild,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, Type

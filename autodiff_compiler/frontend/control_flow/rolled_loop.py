@@ -41,7 +41,7 @@ from autodiff_compiler.frontend.control_flow.carries import (
     name_of,
 )
 from autodiff_compiler.frontend.control_flow.carry_aliasing import CarryAliasing
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import assume_not_thrown, must_not_throw
 from autodiff_compiler.ir.builder import read_type
@@ -132,7 +132,7 @@ class LoopHypothesis:
             counted = not self.space.reads and not self.space.by_position
             self.index = Value(INT, target if counted else "i", True)
             lead.append(self.index)
-            if self.space.size is not None and self.space.size <= costs().written_loop_iterations:
+            if self.space.size is not None and self.space.size <= costs().unrolled_loop_iterations:
                 low.unrollable_indices |= {self.index}
             reads = [Value(read_type(read.type), "item") for read in self.space.reads]
         self.reads = reads

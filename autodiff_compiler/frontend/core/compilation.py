@@ -20,7 +20,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.abstract.aliasing import TensorAliases
 from autodiff_compiler.frontend.abstract.array_recipes import Recipes
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue
-from autodiff_compiler.frontend.core.assumptions import (
+from autodiff_compiler.frontend.core.guards import (
     MISSING,
     GuardRecorder,
     holds_plain_only,
@@ -218,7 +218,7 @@ class Compilation(GuardRecorder):
         for key, write in self.written.items():
             if write.name is None or key in self.inputs:
                 continue
-            if write.held(MISSING) is not MISSING:
+            if write.present_value(MISSING) is not MISSING:
                 super().guard_contents(self.value_before(write, NOWHERE))
             else:
                 self.guard_was_absent(write)

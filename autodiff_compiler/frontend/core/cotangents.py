@@ -8,7 +8,7 @@ from typing import Any
 from autodiff_compiler.frontend.abstract.values import leaves, rebuild
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
 from autodiff_compiler.ir.types import FLOAT, DictType, TupleType, Type, array, carries_cotangent
-from autodiff_compiler.operators.core.control import ruled
+from autodiff_compiler.operators.core.control import custom_rule
 from autodiff_compiler.operators.elementwise.arithmetic import stop_gradient
 from autodiff_compiler.span import Span
 
@@ -42,4 +42,4 @@ def custom_rule_operation(
 ) -> Op:
     """Returns the operation that gives ``values`` the derivative of ``rule``."""
     attrs = {"rule": rule, "wrt": wrt}
-    return Op(ruled, (*reads, *values), attrs, tuple(results), span)
+    return Op(custom_rule, (*reads, *values), attrs, tuple(results), span)

@@ -36,14 +36,14 @@ from autodiff_compiler.frontend.abstract.values import (
     UsesPoison,
     leaves,
 )
-from autodiff_compiler.frontend.core.assumptions import is_array
 from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.error_translation import refused_object_dict, translate_error
+from autodiff_compiler.frontend.core.guards import is_array
 from autodiff_compiler.frontend.core.handlers import Handlers
 from autodiff_compiler.frontend.core.naming import NAMELESS
 from autodiff_compiler.frontend.core.operator_exceptions import exceptions_of, try_cure
 from autodiff_compiler.frontend.syntax.source import Source
-from autodiff_compiler.interface import Assumption, PythonFunction
+from autodiff_compiler.interface import Guard, PythonFunction
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
@@ -481,7 +481,7 @@ def _known_array(low: Lowering, value: Value) -> Any:
     array = np.array(thing)
     if path is not None:
         key = path if isinstance(thing, np.ndarray) else f"{path}._data"
-        low.compilation.assumptions[key, "equal"] = Assumption(key, "equal", array)
+        low.compilation.guards[key, "equal"] = Guard(key, "equal", array)
     return array
 
 
@@ -524,7 +524,7 @@ def _check_set(low: Lowering, held: MaybeUnset) -> None:
 
 def fail_unset(low: Lowering, cause: str) -> None:
     """Adds an operation that raises ``UnboundLocalError``."""
-    low.builder.make(effects.fail, (cause,), {"error": "UnboundLocalError"})
+    low.builder.make(effects.raise_error, (cause,), {"error": "UnboundLocalError"})
 
 
 def _heap_contents(low: Lowering, ref: HeapRef) -> Any:

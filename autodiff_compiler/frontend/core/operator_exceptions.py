@@ -85,7 +85,7 @@ def _has_dtype(op: Op, *words: str) -> bool:
 # ---- operators with effects
 
 
-def _of_fail(op: Op) -> Exceptions:
+def _of_raise(op: Op) -> Exceptions:
     error: type[BaseException] = getattr(builtins, op.attrs["error"])
     return () if error is UnboundLocalError else (error,)
 
@@ -97,8 +97,8 @@ def _of_text(op: Op) -> Exceptions:
 
 
 _BY_EFFECT: Mapping[OpDef, Callable[[Op], Exceptions]] = {
-    effects.fail: _of_fail,
-    effects.check: lambda op: (AssertionError,),
+    effects.raise_error: _of_raise,
+    effects.assert_true: lambda op: (AssertionError,),
     effects.python_hook: lambda op: (BaseException,),
     effects.text: _of_text,
 }

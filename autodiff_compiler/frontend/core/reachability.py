@@ -17,7 +17,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_user_code
+from autodiff_compiler.frontend.core.guards import PLAIN, is_user_code
 
 #: Names in a function through which it can reach everything.
 _EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}

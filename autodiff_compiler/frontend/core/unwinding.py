@@ -16,7 +16,7 @@ from typing import Any
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.in_place_writes import refuse_overwritten
 from autodiff_compiler.frontend.abstract.outcomes import ActiveHandler, MayHaveThrown, Unwinding
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators.elementwise import comparisons

@@ -1,8 +1,8 @@
 """Custom derivatives: the user's functions that give cotangents in place of a derived one.
 
 Such a function is lowered like any other, with the inputs, the result and its cotangent as
-arguments. It becomes an attribute of an operation ``ruled``. What it returns is checked now: a
-wrong number, shape or kind is refused with a caret in the user's function. Where no gradient is
+arguments. It becomes an attribute of an operation ``custom_rule``. What it returns is checked now:
+a wrong number, shape or kind is refused with a caret in the user's function. Where no gradient is
 asked for, custom derivatives are not looked at.
 """
 
@@ -24,13 +24,13 @@ from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     leaves,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.cotangents import (
     cotangent_type,
     custom_rule_operation,
     has_cotangent,
     without_gradient,
 )
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.handlers import Handler
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.naming import slot_names

@@ -206,7 +206,7 @@ def _run_hook(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -
     ``like`` are the cotangents that such a function may replace; without it it may only look.
     """
     base, told = low.state.fork(), len(low.compilation.problems)
-    assumed, strict = dict(low.compilation.assumptions), low.compilation.strict
+    guards, strict = dict(low.compilation.guards), low.compilation.strict
     low.compilation.strict = True
     try:
         with low.builder.block() as ops:
@@ -219,7 +219,7 @@ def _run_hook(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -
     finally:
         low.compilation.strict = strict
     del low.compilation.problems[told:]
-    low.compilation.assumptions, low.state = assumed, base
+    low.compilation.guards, low.state = guards, base
     return call_python(low, hook, args, like)
 
 

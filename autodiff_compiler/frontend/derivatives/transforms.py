@@ -11,7 +11,7 @@ from autodiff_compiler.frontend.abstract.in_place_writes import record_write
 from autodiff_compiler.frontend.abstract.runtime_lists import conform_sensitivity
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import from_python, python_containers
 from autodiff_compiler.frontend.derivatives.vmap_arguments import Batch, is_mapped

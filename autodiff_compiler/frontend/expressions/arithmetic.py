@@ -15,7 +15,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import NUMBERS, DictView, HeapRef, leaves
-from autodiff_compiler.frontend.core.assumptions import is_user_code, is_user_object
+from autodiff_compiler.frontend.core.guards import is_user_code, is_user_object
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.expressions.evaluation import evaluate_all
 from autodiff_compiler.frontend.numpy_rules.signatures import NumpyFunction
@@ -275,7 +275,7 @@ def _repeat(low: Lowering, left: Any, right: Any) -> HeapRef | None:
     """Returns a list repeated by a count on either side; None for other operands."""
     items, count = (right, left) if isinstance(left, int) else (left, right)
     if isinstance(items, tuple) and isinstance(count, int):
-        is_large = len(items) * count > costs().written_list_items
+        is_large = len(items) * count > costs().unrolled_list_items
         long = runtime_lists.repeat(low, items, count) if is_large else None
         return low.allocate("list", items * count if long is None else long)
     if (is_runtime_list(items) or isinstance(items, tuple)) and _is_count(count):

@@ -19,8 +19,8 @@ from autodiff_compiler.frontend.abstract.values import (
     ObjectDict,
     TensorMethod,
 )
-from autodiff_compiler.frontend.core.assumptions import suggestion
 from autodiff_compiler.frontend.core.error_translation import refused_object_dict
+from autodiff_compiler.frontend.core.guards import suggestion
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.frontend.numpy_rules.copies_and_views import (

@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.abstract.values import (
     RuntimeRange,
     is_same,
 )
-from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated_method
+from autodiff_compiler.frontend.core.guards import PLAIN, is_generated_method
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.parameters import slot_of
 from autodiff_compiler.frontend.expressions.arithmetic import (

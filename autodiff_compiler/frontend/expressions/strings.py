@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.frontend.core.assumptions import PLAIN
+from autodiff_compiler.frontend.core.guards import PLAIN
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.expressions.arithmetic import binary_operation
 from autodiff_compiler.frontend.expressions.attributes import printable

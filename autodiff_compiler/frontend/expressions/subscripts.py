@@ -19,7 +19,6 @@ from autodiff_compiler.frontend.abstract.values import (
     ObjectDict,
     RuntimeRange,
 )
-from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign

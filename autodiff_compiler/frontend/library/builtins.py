@@ -292,7 +292,7 @@ def _print(
         low.packed(arg if _holds_value(low, arg) else str(printable(low, arg))) for arg in args
     ]
     literal = settings.replace("{", "{{").replace("}", "}}")  # it becomes part of a template
-    low.builder.make(effects.show, shown, {"settings": literal})
+    low.builder.make(effects.print_values, shown, {"settings": literal})
 
 
 def _holds_value(low: Lowering, arg: Any) -> bool:

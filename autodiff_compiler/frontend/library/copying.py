@@ -11,7 +11,7 @@ from typing import Any
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.runtime_lists import is_runtime_list
 from autodiff_compiler.frontend.abstract.values import HeapRef
-from autodiff_compiler.frontend.core.assumptions import PLAIN
+from autodiff_compiler.frontend.core.guards import PLAIN
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS
 from autodiff_compiler.ir.nodes import Value

@@ -31,13 +31,13 @@ from autodiff_compiler.frontend.abstract.values import (
     ObjectDict,
     SuperProxy,
 )
-from autodiff_compiler.frontend.core.assumptions import (
+from autodiff_compiler.frontend.core.error_translation import refused_object_dict
+from autodiff_compiler.frontend.core.guards import (
     MISSING,
     is_generated_method,
     is_user_code,
     suggestion,
 )
-from autodiff_compiler.frontend.core.error_translation import refused_object_dict
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.reachability import reaches
 from autodiff_compiler.frontend.objects.outside_writes import store_outside

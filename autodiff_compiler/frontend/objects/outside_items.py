@@ -12,8 +12,8 @@ from typing import Any
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import ObjectDict
-from autodiff_compiler.frontend.core.assumptions import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.error_translation import missing_item
+from autodiff_compiler.frontend.core.guards import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.attribute_protocol import store_own
 from autodiff_compiler.frontend.objects.outside_writes import store_outside

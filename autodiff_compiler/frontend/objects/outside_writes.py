@@ -21,8 +21,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.in_place_writes import is_reachable, write_cell
 from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
-from autodiff_compiler.frontend.core.assumptions import MISSING, default_accessor
 from autodiff_compiler.frontend.core.cotangents import custom_rule_operation, has_cotangent
+from autodiff_compiler.frontend.core.guards import MISSING, default_accessor
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.interface import Item, Write, get_item, put_item
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
@@ -37,7 +37,7 @@ READ_EVERY_CALL = (Tensor, np.ndarray, np.generic, int, float)
 
 def store_outside(low: Lowering, owner: Any, name: str | Item, value: Any) -> None:
     """Writes an attribute of an outside object itself, without its class's descriptors."""
-    held = None if isinstance(name, Item) else Write(owner, name).held(None)
+    held = None if isinstance(name, Item) else Write(owner, name).present_value(None)
     if isinstance(held, Parameter):
         if isinstance(owner, Cell):
             _refuse_number(low, str(name), value)
@@ -105,7 +105,7 @@ def _create_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
     """Creates a cell that holds the value before the call."""
     name = str(write.name or write.target.name.replace(".", "_"))
     cell = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
-    held = MISSING if write.name is None else write.held(MISSING)
+    held = MISSING if write.name is None else write.present_value(MISSING)
     if write.name is None:
         low.state.heap[cell] = low.lift(write.target, name)
     elif held is MISSING:

@@ -18,7 +18,7 @@ from autodiff_compiler.common.structures import Known, Node, is_named_tuple, reg
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import OBJECT, HeapRef, holds_values
-from autodiff_compiler.frontend.core.assumptions import is_generated_method, is_user_code
+from autodiff_compiler.frontend.core.guards import is_generated_method, is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import to_python
 from autodiff_compiler.frontend.objects.attribute_protocol import (

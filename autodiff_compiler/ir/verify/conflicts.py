@@ -11,9 +11,10 @@ from autodiff_compiler.ir.types import ArrayType, Type
 
 @dataclass(frozen=True)
 class Placement:
-    """The workspace buffers in which a residual may lie, and its ``rows`` (see ``row_types``)."""
+    """The allocations of the workspace in which a residual may lie, and its ``rows`` (see
+    ``row_types``)."""
 
-    blocks: frozenset[int]
+    allocations: frozenset[int]
     rows: Type | None
 
 
@@ -37,12 +38,12 @@ class Conflict:
 
 
 def entries_of(
-    loops: Iterable[tuple[Loop, Sequence[frozenset[int]]]], pieces: frozenset[int]
+    loops: Iterable[tuple[Loop, Sequence[frozenset[int]]]], locations: frozenset[int]
 ) -> tuple[tuple[Value, tuple[int, ...]], ...]:
-    """Lists the loops whose carries brought ``pieces`` in, with the numbers of these carries."""
+    """Lists the loops whose carries brought ``locations`` in, with the numbers of these carries."""
     found = []
     for loop, inits in loops:
-        numbers = tuple(number for number, lies in enumerate(inits) if lies & pieces)
+        numbers = tuple(number for number, lies in enumerate(inits) if lies & locations)
         if numbers:
             found.append((loop.position, numbers))
     return tuple(found)

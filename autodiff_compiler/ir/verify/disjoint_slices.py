@@ -1,7 +1,7 @@
 """Disjoint slices of an array: parts side by side along an axis, which do not overlap.
 
-The proof (``memory_safety.py``) knows memory as pieces: values in one piece are overwritten
-together. A slice gets a piece of its own, which is added to every other value in the array's
+The proof (``memory_safety.py``) knows memory as locations: values in one location are overwritten
+together. A slice gets a new location, which is added to every other value in the array's
 memory: a write to the slice overwrites the array and all its views, but no disjoint slice.
 """
 
@@ -32,7 +32,7 @@ class AxisSlice:
 
 
 class DisjointSlices:
-    """The pieces of slices.
+    """The locations of slices.
 
     Two slices are known to be disjoint only if they were taken of one value, which was not
     redefined in between.
@@ -43,19 +43,23 @@ class DisjointSlices:
         self.taken: dict[Value, dict[int, AxisSlice]] = {}
 
     def take(
-        self, array: Value, pieces: frozenset[int], slice_: AxisSlice, own: int
+        self, array: Value, locations: frozenset[int], slice_: AxisSlice, new: int
     ) -> tuple[frozenset[int], frozenset[int]]:
-        """Takes a slice of ``array``, whose own piece is ``own``.
+        """Takes a slice of ``array``, whose location is ``new``.
 
-        Returns the ``pieces`` of the array that the slice divides, and the pieces of the slice:
-        its own, and those of the slices that it may overlap.
+        Returns the ``locations`` of the array that the slice divides, and the locations of the
+        slice: the new one, and those of the slices that it may overlap.
         """
-        divides = pieces - self.divided.keys()
+        divides = locations - self.divided.keys()
         others = self.taken.setdefault(array, {})
-        beside = {piece for piece, other in others.items() if slice_.is_beside(other)}
-        near = {piece for piece, of in self.divided.items() if of & divides or piece in pieces}
-        self.divided[own], others[own] = divides, slice_
-        return divides, frozenset([own, *(near - beside)])
+        beside = {location for location, other in others.items() if slice_.is_beside(other)}
+        near = {
+            location
+            for location, of in self.divided.items()
+            if of & divides or location in locations
+        }
+        self.divided[new], others[new] = divides, slice_
+        return divides, frozenset([new, *(near - beside)])
 
     def forget(self, array: Value) -> None:
         """Forgets the slices of ``array``, which is redefined."""

@@ -1,11 +1,12 @@
 """Proves memory safety: no value is read after its memory was overwritten.
 
-The proof is an abstract interpretation. It runs the function with *pieces*, abstract memory
-locations, for values. It does not depend on how the writes were chosen. Forward and backward
-functions use the same workspace buffers: ``residual_placements`` lists the buffers that hold each
-residual, and the proof of the backward function starts from that. A write tile by tile, or row by
-row, overwrites an array of the same size in the same order. A loop may read there the rows that it
-has not reached yet. The same holds for slices of such an array (``disjoint_slices.py``).
+The proof is an abstract interpretation. It runs the function with *locations*, numbers
+that stand for memory, in place of values. It does not depend on how the writes were chosen. Forward
+and backward functions use the same workspace buffers: ``residual_placements`` lists the buffers
+that hold each residual, and the proof of the backward function starts from that. A write tile by
+tile, or row by row, overwrites an array of the same size in the same order. A loop may read there
+the rows that it has not reached yet. The same holds for slices of such an array
+(``disjoint_slices.py``).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ NONE: frozenset[int] = frozenset()
 #: Views without repeated elements, if their array has none.
 SECTIONS = (
     "index",
-    "part",
-    "filled",
+    "tile_view",
+    "after_write",
     "flip",
     "transpose",
     "swap_last_axes",
@@ -82,10 +83,10 @@ def is_memory_safe(function: Function, own_arrays: Iterable[Value] = ()) -> bool
 
     In addition, all of ``own_arrays`` must be arrays as an operation made them, and no views.
     """
-    against: list[Conflict] = []
-    found = _MemoryInterpreter(function, against.append)
+    reported: list[Conflict] = []
+    found = _MemoryInterpreter(function, reported.append)
     found.check()
-    if against:
+    if reported:
         return False
     _ROWS[function] = found.rows
     return all(found.rows.get(value) == value.type for value in own_arrays)
@@ -118,21 +119,21 @@ def _tolerate(_: Conflict) -> None:
     """Refuses nothing."""
 
 
-#: A loop, and the pieces of its carries before the first iteration.
+#: A loop, and the locations of its carries before the first iteration.
 LoopEntry = tuple[Loop, tuple[frozenset[int], ...]]
 
 
 class _MemoryInterpreter:
-    """The abstract interpreter: values are sets of pieces.
+    """The abstract interpreter: values are sets of locations.
 
     Every loop is run for a few iterations, and of an ``if`` both branches are run.
 
-    pieces_of           the pieces that a value may lie in now.
-    occupants           the values that ever lay in a piece and are not overwritten.
+    locations_of        the locations that a value may lie in now.
+    occupants           the values that ever lay in a location and are not overwritten.
     overwritten         the values whose memory holds another result now.
-    retired             the values removed from ``occupants``, in order, each with its piece. A
+    retired             the values removed from ``occupants``, in order, each with its location. A
                         chain of writes visits each value once.
-    first_overwrite     of an overwritten value: the first write, its pieces and its loops.
+    first_overwrite     of an overwritten value: the first write, its locations and its loops.
     sections            sections of arrays that are no views, or of such sections.
     rows                what ``row_types`` returns. A view without an entry may have repeated
                         elements, and may be read-only.
@@ -141,12 +142,13 @@ class _MemoryInterpreter:
     partly_overwritten  the arrays that are overwritten tile by tile, with the start of the tile.
     consumed_tiles      those of them whose tile of this iteration is overwritten.
 
-    block_pieces        the pieces of each workspace buffer: arrays in one buffer overlap.
-    blocks              the buffers of each piece.
-    returnable          the pieces of buffers that are lent once, and may be returned.
-    residual_pieces     by buffer, the piece of the residuals in it: a write to the buffer
-                        overwrites them.
-    caller_pieces       the pieces of the caller's memory.
+    allocation_locations  the locations of each allocation of the workspace: arrays in one
+                          allocation overlap.
+    allocations           the allocations of each location.
+    returnable            the locations of donated allocations, which may be returned.
+    residual_locations    by allocation, the location of the residuals in it: a write to the
+                          allocation overwrites them.
+    caller_locations      the locations of the caller's memory.
     """
 
     def __init__(
@@ -160,7 +162,7 @@ class _MemoryInterpreter:
         self.op: Op | None = None
         self.loops: tuple[LoopEntry, ...] = ()
         self.numbers, self.slices = itertools.count(), DisjointSlices()
-        self.pieces_of: dict[Value, frozenset[int]] = {}
+        self.locations_of: dict[Value, frozenset[int]] = {}
         self.occupants: defaultdict[int, set[Value]] = defaultdict(set)
         self.overwritten: set[Value] = set()
         self.retired: list[tuple[int, Value]] = []
@@ -171,59 +173,61 @@ class _MemoryInterpreter:
         self.tile_of: dict[AnyOperand, tuple[Value, Value]] = {}
         self.partly_overwritten: dict[Value, Value] = {}
         self.consumed_tiles: set[Value] = set()
-        self.block_pieces: dict[int, frozenset[int]] = {}
-        self.blocks: defaultdict[int, set[int]] = defaultdict(set)
+        self.allocation_locations: dict[int, frozenset[int]] = {}
+        self.allocations: defaultdict[int, set[int]] = defaultdict(set)
         self.returnable: frozenset[int] = frozenset()
-        self.residual_pieces: dict[int, frozenset[int]] = {}
+        self.residual_locations: dict[int, frozenset[int]] = {}
 
     def check(self) -> None:
         """Runs the function, and refuses each conflict."""
         body = self.function.body
         for param in body.params:
             self.define(param, self.new())
-        self.caller_pieces = self.all(body.params)
+        self.caller_locations = self.all(body.params)
         if self.placements:
-            for block in NONE.union(*(each.blocks for each in self.placements)):
-                self.lend(block, self.new())
-                self.residual_pieces[block] = self.new()
-            self.lies_also_in(body.params[0], NONE.union(*self.residual_pieces.values()))
+            for allocation in NONE.union(*(each.allocations for each in self.placements)):
+                self.place(allocation, self.new())
+                self.residual_locations[allocation] = self.new()
+            self.lies_also_in(body.params[0], NONE.union(*self.residual_locations.values()))
         self.region(body)
-        lent = NONE.union(*self.block_pieces.values()) - self.returnable
+        workspace = NONE.union(*self.allocation_locations.values()) - self.returnable
         for value in body.yields:
-            if value is not self.function.residuals and self.all([value]) & lent:
-                self.refuse(Conflict(f"{value} is returned in memory that is only lent"))
+            if value is not self.function.residuals and self.all([value]) & workspace:
+                self.refuse(Conflict(f"{value} is returned in memory of the workspace"))
 
-    # ---- pieces
+    # ---- locations
 
     def placement(self, residual: AnyOperand) -> Placement:
-        blocks = frozenset(self.blocks_of(self.all([residual])))
-        return Placement(blocks, self.shared_rows([residual]))
+        allocations = frozenset(self.allocations_of(self.all([residual])))
+        return Placement(allocations, self.shared_rows([residual]))
 
-    def lend(self, block: int, pieces: frozenset[int]) -> None:
-        """Puts ``block`` in these pieces, and in those that it was in."""
-        self.block_pieces[block] = pieces
-        for piece in pieces:
-            self.blocks[piece].add(block)
+    def place(self, allocation: int, locations: frozenset[int]) -> None:
+        """Puts ``allocation`` in these locations, and in those that it was in."""
+        self.allocation_locations[allocation] = locations
+        for location in locations:
+            self.allocations[location].add(allocation)
 
-    def blocks_of(self, pieces: Iterable[int]) -> set[int]:
-        return set().union(*(self.blocks[piece] for piece in pieces if piece in self.blocks))
+    def allocations_of(self, locations: Iterable[int]) -> set[int]:
+        return set().union(
+            *(self.allocations[location] for location in locations if location in self.allocations)
+        )
 
     def new(self) -> frozenset[int]:
         return frozenset([next(self.numbers)])
 
     def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
-        found = [self.pieces_of[operand] for operand in operands if isinstance(operand, Value)]
+        found = [self.locations_of[operand] for operand in operands if isinstance(operand, Value)]
         return found[0] if len(found) == 1 else NONE.union(*found)
 
-    def lies_also_in(self, value: Value, pieces: frozenset[int]) -> None:
-        self.pieces_of[value] |= pieces
-        for piece in pieces:
-            self.occupants[piece].add(value)
+    def lies_also_in(self, value: Value, locations: frozenset[int]) -> None:
+        self.locations_of[value] |= locations
+        for location in locations:
+            self.occupants[location].add(value)
 
-    def define(self, value: Value, pieces: frozenset[int], rows: Type | None = None) -> None:
-        self.pieces_of[value] = pieces
-        for piece in pieces:
-            self.occupants[piece].add(value)
+    def define(self, value: Value, locations: frozenset[int], rows: Type | None = None) -> None:
+        self.locations_of[value] = locations
+        for location in locations:
+            self.occupants[location].add(value)
         self.overwritten.discard(value)
         self.partly_overwritten.pop(value, None)
         self.first_overwrite.pop(value, None)
@@ -267,7 +271,7 @@ class _MemoryInterpreter:
             self.read_tile(op.operands[0], start)
         else:
             self.read(effect.reads)
-        if op.name == "filled" and not self.all(op.operands[:1]) <= self.all(effect.shares):
+        if op.name == "after_write" and not self.all(op.operands[:1]) <= self.all(effect.shares):
             why = f"{op.operands[0]} does not lie in {op.operands[1]}, which it is to fill"
             self.refuse(Conflict(why))
         target = effect.target
@@ -292,63 +296,64 @@ class _MemoryInterpreter:
     def define_residual(self, op: Op) -> None:
         """Defines a residual, an item of the first parameter of a backward function."""
         placement = self.placements[op.attrs["key"]]
-        pieces = (self.residual_pieces[block] for block in placement.blocks)
-        self.define(op.result, self.caller_pieces.union(*pieces), placement.rows)
+        locations = (self.residual_locations[allocation] for allocation in placement.allocations)
+        self.define(op.result, self.caller_locations.union(*locations), placement.rows)
 
     def define_results(self, op: Op, effect: MemoryEffect) -> None:
-        target, pieces = effect.target, self.all(effect.shares)
+        target, locations = effect.target, self.all(effect.shares)
         rows: Type | None = None
-        if target is not None or op.name == "filled":
+        if target is not None or op.name == "after_write":
             rows = self.shared_rows([op.operands[-1] if target is None else target])
         for result in op.results:
-            if effect.owns and not pieces and "callee" not in op.attrs:
+            if effect.owns and not locations and "callee" not in op.attrs:
                 rows = result.type
             elif op.name == "reshape" and self.shared_rows(effect.shares) == op.types[0]:
                 rows = result.type  # all of the array, in its order
-            self.define(result, pieces | self.new() if effect.owns else pieces, rows)
+            self.define(result, locations | self.new() if effect.owns else locations, rows)
         if op.name in SECTIONS and op.viewed and self.has_distinct_elements(op.viewed[0]):
             self.sections.update(op.results)
 
     def define_tile(self, op: Op, start: Value | None) -> None:
         """Notes that the result is a slice, a workspace buffer, or a tile."""
-        if op.name == "lane":
+        if op.name == "slice_view":
             self.slice(op)
-        elif op.name == "lent":
-            self.borrow(op)
+        elif op.name == "work_buffer":
+            self.define_buffer(op)
         elif start is not None:
             self.tile_of[op.result] = start, op.value_operand(0)
         elif op.viewed and op.viewed[0] in self.tile_of:
             self.tile_of[op.result] = self.tile_of[op.viewed[0]]
 
-    def borrow(self, op: Op) -> None:
-        """Defines an array in a workspace buffer."""
-        block = op.attrs["block"]
-        pieces = self.block_pieces.get(block, self.pieces_of[op.result])
-        self.lend(block, pieces)
-        self.define(op.result, pieces, op.result.type)
-        if op.attrs.get("given"):
-            self.returnable |= pieces
+    def define_buffer(self, op: Op) -> None:
+        """Defines an array at the beginning of an allocation."""
+        allocation = op.attrs["allocation"]
+        locations = self.allocation_locations.get(allocation, self.locations_of[op.result])
+        self.place(allocation, locations)
+        self.define(op.result, locations, op.result.type)
+        if op.attrs.get("donated"):
+            self.returnable |= locations
 
     def slice(self, op: Op) -> None:
-        """Gives a slice a piece of its own, and adds it to all that lies in the array's memory."""
-        array, own = op.value_operand(0), self.new()
+        """Gives a slice a location of its own, and adds it to all that lies in the array's
+        memory."""
+        array, new = op.value_operand(0), self.new()
         slice_ = AxisSlice(**op.attrs)
-        divided, pieces = self.slices.take(array, self.pieces_of[array], slice_, *own)
-        gone = {value for piece, value in self.retired if piece in divided}
-        for value in gone.union(*(self.occupants[piece] for piece in divided)):
-            if self.pieces_of[value] & divided:
-                self.lies_also_in(value, own)
+        divided, locations = self.slices.take(array, self.locations_of[array], slice_, *new)
+        retired = {value for location, value in self.retired if location in divided}
+        for value in retired.union(*(self.occupants[location] for location in divided)):
+            if self.locations_of[value] & divided:
+                self.lies_also_in(value, new)
 
-        def with_own(others: frozenset[int]) -> frozenset[int]:
-            return others | own if others & divided else others
+        def with_new(others: frozenset[int]) -> frozenset[int]:
+            return others | new if others & divided else others
 
-        for block, lent in list(self.block_pieces.items()):
-            self.lend(block, with_own(lent))
-        residuals = self.residual_pieces.items()
-        self.residual_pieces = {block: with_own(held) for block, held in residuals}
-        self.caller_pieces = with_own(self.caller_pieces)
-        self.returnable = with_own(self.returnable)
-        self.define(op.result, pieces, self.rows.get(array))
+        for allocation, before in list(self.allocation_locations.items()):
+            self.place(allocation, with_new(before))
+        residuals = self.residual_locations.items()
+        self.residual_locations = {allocation: with_new(before) for allocation, before in residuals}
+        self.caller_locations = with_new(self.caller_locations)
+        self.returnable = with_new(self.returnable)
+        self.define(op.result, locations, self.rows.get(array))
 
     # ---- control flow
 
@@ -367,8 +372,8 @@ class _MemoryInterpreter:
             known = len(self.retired)
             self.region(inner)
             while len(self.retired) > known:  # they are not overwritten on the other path
-                piece, value = self.retired.pop()
-                self.occupants[piece].add(value)
+                location, value = self.retired.pop()
+                self.occupants[location].add(value)
             overwritten |= self.overwritten
             for value, start in self.partly_overwritten.items():
                 if partly.setdefault(value, start) is not start:
@@ -391,8 +396,8 @@ class _MemoryInterpreter:
             done += 1
             self.iteration(loop, now, rows)
             before, now = now, [self.all([value]) for value in loop.carry_yields]
-            for place, pieces in enumerate(now):
-                if any(pieces & old for at, old in enumerate(before) if at != place):
+            for place, locations in enumerate(now):
+                if any(locations & old for at, old in enumerate(before) if at != place):
                     moved.add(place)
             ever = [a | b for a, b in zip(ever, now)]
             after = [self.shared_rows([value]) for value in loop.carry_yields]
@@ -400,8 +405,8 @@ class _MemoryInterpreter:
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.lies_also_in(stacked, self.all([item]))
         self.loops = outer
-        for result, pieces, of in zip(loop.carried, ever, rows):
-            self.define(result, pieces, of)
+        for result, locations, of in zip(loop.carried, ever, rows):
+            self.define(result, locations, of)
         self.define(loop.count, frozenset())
         counters = loop.position, loop.index
         partly = self.partly_overwritten.items()
@@ -410,11 +415,11 @@ class _MemoryInterpreter:
     def iteration(
         self, loop: Loop, carries: Sequence[frozenset[int]], rows: Sequence[Type | None]
     ) -> None:
-        """Runs an iteration, with these pieces and rows of the carries."""
+        """Runs an iteration, with these locations and rows of the carries."""
         for region in loop.op.regions:
             params = loop.carry_params if region is loop.body else region.params
-            for param, pieces, of in zip(params, carries, rows):
-                self.define(param, pieces, of)
+            for param, locations, of in zip(params, carries, rows):
+                self.define(param, locations, of)
             if region is loop.body:
                 self.enter(loop)
             self.region(region)
@@ -463,41 +468,45 @@ class _MemoryInterpreter:
         known = self.first_overwrite.get(victim)
         if known is None:
             return self.refuse(Conflict(why, None, victim, self.op))
-        writer, pieces, loops = known
-        self.refuse(Conflict(why, writer, victim, self.op, entries_of(loops, pieces)))
+        writer, locations, loops = known
+        self.refuse(Conflict(why, writer, victim, self.op, entries_of(loops, locations)))
         if self.op is not None and destination_of(self.op) is victim:
             self.overwritten = self.overwritten - {victim}
             self.consumed_tiles = self.consumed_tiles - {victim}
-            self.lies_also_in(victim, self.pieces_of[victim])
+            self.lies_also_in(victim, self.locations_of[victim])
             self.partly_overwritten.pop(victim, None)
             self.first_overwrite.pop(victim, None)
 
     def write(self, op: Op, target: Value) -> bool:
         """Overwrites all that lies in the memory of ``target``; False if ``op`` may not write."""
-        pieces = self.pieces_of[target]
+        locations = self.locations_of[target]
         why = self.objection(op, target)
         if why:
-            self.refuse(Conflict(why, op, entries=entries_of(self.loops, pieces)))
+            self.refuse(Conflict(why, op, entries=entries_of(self.loops, locations)))
             return False
         start, array = self.written_tile(op, target)
-        blocks = self.blocks_of(pieces)
-        pieces = pieces.union(*(self.residual_pieces.get(block, NONE) for block in blocks))
+        allocations = self.allocations_of(locations)
+        locations = locations.union(
+            *(self.residual_locations.get(allocation, NONE) for allocation in allocations)
+        )
         rows = self.shared_rows([array])
-        occupants: set[Value] = set().union(*(self.occupants[piece] for piece in pieces))
+        occupants: set[Value] = set().union(*(self.occupants[location] for location in locations))
         for value in occupants:
-            common = self.pieces_of[value] & pieces
+            common = self.locations_of[value] & locations
             if common:
                 self.first_overwrite.setdefault(value, (op, common, self.loops))
                 self.overwrite(value, start, rows)
             if value in self.overwritten or not common:
-                for piece in [piece for piece in pieces if value in self.occupants[piece]]:
-                    self.occupants[piece].discard(value)
-                    self.retired.append((piece, value))
+                for location in [
+                    location for location in locations if value in self.occupants[location]
+                ]:
+                    self.occupants[location].discard(value)
+                    self.retired.append((location, value))
         return True
 
     def objection(self, op: Op, target: Value) -> str:
         """Returns why ``op`` may not write to ``target``; empty if it may."""
-        if self.pieces_of[target] & self.caller_pieces:
+        if self.locations_of[target] & self.caller_locations:
             return f"{op.result} is written over {target}, which is the caller's"
         if target not in self.rows and (updates_in_place(op) or target not in self.sections):
             return f"{target}, which is written to, may be a view"

@@ -120,8 +120,8 @@ class _Verifier:
             self.call(op)
         elif op.name == "grad":
             self.gradient(op)
-        elif op.name == "ruled":
-            self.ruled(op)
+        elif op.name == "custom_rule":
+            self.custom_rule(op)
         elif op.name == "jvp":
             self.tangent(op)
         elif op.name == "vmap":
@@ -209,7 +209,7 @@ class _Verifier:
         values = len(callee.returns) if op.attrs.get("value") else 0
         self.demand(len(op.results) == values + len(wrt), "the number of results is wrong")
 
-    def ruled(self, op: Op) -> None:
+    def custom_rule(self, op: Op) -> None:
         rule, wrt = op.attrs["rule"], op.attrs["wrt"]
         reads = len(op.operands) - len(op.results)
         self.demand(all(0 <= position < reads for position in wrt), "wrt names no operand")

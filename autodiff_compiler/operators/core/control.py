@@ -43,8 +43,8 @@ grad = _control(
     ("*rest",),
 )
 
-ruled = _control(
-    "ruled",
+custom_rule = _control(
+    "custom_rule",
     "Values that have another derivative than what computes them. The results are the last "
     "operands, one each. Attributes: rule, a function from the other operands, the results and "
     "their cotangents to the cotangents of some operands; wrt, the positions of those.",

@@ -20,8 +20,8 @@ def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
     return ()
 
 
-show = OpDef(
-    "show",
+print_values = OpDef(
+    "print",
     "Prints the operands, with print's sep and end.",
     operands=("*rest",),
     numpy=lambda types, *, settings: (
@@ -32,8 +32,8 @@ show = OpDef(
     effect=True,
 )
 
-check = OpDef(
-    "check",
+assert_true = OpDef(
+    "assert",
     "Asserts the first operand; the second, if there is one, is the message.",
     operands=("*rest",),
     numpy=lambda types: f"assert {placeholders(types)}",
@@ -42,8 +42,8 @@ check = OpDef(
     effect=True,
 )
 
-fail = OpDef(
-    "fail",
+raise_error = OpDef(
+    "raise",
     "Raises the built-in exception called error, made of the operands.",
     operands=("*rest",),
     numpy=lambda types, *, error: f"raise {error}({placeholders(types)})",
@@ -52,8 +52,8 @@ fail = OpDef(
     effect=True,
 )
 
-demand = OpDef(
-    "demand",
+require = OpDef(
+    "require",
     "Computes the operand, which may raise an exception; the result is not used.",
     operands=("x",),
     numpy="{x}",

@@ -74,7 +74,7 @@ imag = linear(
 AS_THEY_STAND = frozenset(
     """
     abs add broadcast_to cast concat conj cumsum diagonal expand_dims expand_dims_where flip imag
-    index mean neg pad put_along put_diagonal real repeat reshape roll raise_at scatter set_item
+    index mean neg pad put_along put_diagonal real repeat reshape roll increment_at scatter set_item
     squeeze stack sub sum swap_last_axes take_along tile transpose tril triu unbroadcast_to where
     """.split()
 )

@@ -3,8 +3,8 @@
 The attribute ``index`` is a subscript as data (``index_patterns.py``). ``index`` and ``scatter``
 are each other's adjoints. A position that an array names twice is added up, as calculus asks; where
 the index holds no array plain assignment does, and that is what is printed. ``set_item`` and
-``raise_at`` write to such a position twice: only the last value is read again, so only it has a
-gradient (``written_last``).
+``increment_at`` write to such a position twice: only the last value is read again, so only it has a
+gradient (``last_writer``).
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ add_at = OpDef(
 )
 
 
-sub_at = OpDef(
-    "sub_at",
+subtract_at = OpDef(
+    "subtract_at",
     "acc with v subtracted at [index], which holds no arrays.",
     operands=("acc", "v", "*rest"),
     numpy=lambda types, *, index, in_place=False: (
@@ -222,6 +222,7 @@ sub_at = OpDef(
     kind="lowered",
     label="{acc}",
     writes=True,
+    word="sub_at",
 )
 
 
@@ -238,8 +239,8 @@ def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) ->
     return f"{empty}\n{place} = {order}\n{{out}} = {place} == {order}"
 
 
-written_last = zero_gradient(
-    "written_last",
+last_writer = zero_gradient(
+    "last_writer",
     "For each place that x[index] names, x of a given shape: whether no later place names the same "
     "position, so that an assignment leaves its value there.",
     operands=("*rest",),
@@ -252,7 +253,7 @@ written_last = zero_gradient(
 
 
 def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
-    """Returns ``written_last`` and the axis of x[index] at which its axes begin.
+    """Returns ``last_writer`` and the axis of x[index] at which its axes begin.
 
     Axes that are taken as a whole do not decide which position is named twice.
     """
@@ -262,9 +263,9 @@ def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
     arrays = all(is_op(item) and _names_one_axis(type_of(rest[item[1]])) for item in items)
     together = index[front : front + len(items)] == tuple(items)
     if more or not (arrays and together) or shape is None:
-        return written_last(*rest, *more, index=index, shape=shape), 0
+        return last_writer(*rest, *more, index=index, shape=shape), 0
     sizes = shape[front : front + len(items)]
-    return written_last(*rest, index=tuple(items), shape=sizes), front
+    return last_writer(*rest, index=tuple(items), shape=sizes), front
 
 
 def _names_one_axis(type_: Type) -> bool:
@@ -286,8 +287,8 @@ def _raise_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False)
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
 
 
-raise_at: OpDef = OpDef(
-    "raise_at",
+increment_at: OpDef = OpDef(
+    "increment_at",
     "x with v added to x[index], as ``x[index] += v`` does: of the values for a position that is "
     "named twice the last one counts.",
     operands=("x", "v", "*rest"),
@@ -296,11 +297,14 @@ raise_at: OpDef = OpDef(
     adjoint={"x": lambda ct: ct, "v": _assigned, "*rest": lambda: None},
     tangent={
         "x": lambda dot: dot,
-        "v": lambda dot, x, rest, index: raise_at(full_like(x, value=0), dot, *rest, index=index),
+        "v": lambda dot, x, rest, index: increment_at(
+            full_like(x, value=0), dot, *rest, index=index
+        ),
     },
     linear_in=("x", "v"),
     label="{x}",
     writes=True,
+    word="raise_at",
 )
 
 

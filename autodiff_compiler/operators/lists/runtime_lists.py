@@ -187,14 +187,14 @@ list_repeat: OpDef = OpDef(
     operands=("x", "n"),
     numpy="{x} * {n}",
     result=same_type,
-    adjoint={"x": lambda ct, x: list_fold(ct, x)},
+    adjoint={"x": lambda ct, x: list_unrepeat(ct, x)},
     label="{x}_repeated",
     linear_in=("x",),
     batch="items",
 )
 
-list_fold: OpDef = OpDef(
-    "list_fold",
+list_unrepeat: OpDef = OpDef(
+    "list_unrepeat",
     "The item by item sum of as many pieces of v as x goes into it.",
     operands=("v", "x"),
     numpy=lambda types: (
@@ -207,6 +207,7 @@ list_fold: OpDef = OpDef(
         "x": lambda: None,
     },
     linear_in=("v",),
+    word="list_fold",
 )
 
 
@@ -223,29 +224,31 @@ list_sum: OpDef = OpDef(
     operands=("x",),
     numpy="sum({x})",
     result=lambda types: _sum_type(item_of(types[0])),
-    adjoint={"x": lambda ct, x: list_spread(ct, x)},
+    adjoint={"x": lambda ct, x: list_broadcast(ct, x)},
     label="{x}_sum",
     linear_in=("x",),
 )
 
-list_spread: OpDef = OpDef(
-    "list_spread",
+list_broadcast: OpDef = OpDef(
+    "list_broadcast",
     "v for every item of x.",
     operands=("v", "x"),
     numpy="[{v} for _ in {x}]",
     result=lambda types: types[1],
-    adjoint={"v": lambda ct, v: list_total(ct, v), "x": lambda: None},
+    adjoint={"v": lambda ct, v: list_sum_items(ct, v), "x": lambda: None},
     linear_in=("v",),
+    word="list_spread",
 )
 
-list_total: OpDef = OpDef(
-    "list_total",
+list_sum_items: OpDef = OpDef(
+    "list_sum_items",
     "The sum of items that are like v, of which there may be none.",
     operands=("x", "v"),
     numpy=lambda types: f"sum({{x}}, {zero_text(types[1], '{v}')})",
     result=lambda types: types[1],
-    adjoint={"x": lambda ct, x: list_spread(ct, x), "v": lambda: None},
+    adjoint={"x": lambda ct, x: list_broadcast(ct, x), "v": lambda: None},
     linear_in=("x",),
+    word="list_total",
 )
 
 

@@ -88,12 +88,13 @@ nonzero = zero_gradient(
     label="{x}_places",
 )
 
-first_places = zero_gradient(
-    "first_places",
+first_occurrences = zero_gradient(
+    "first_occurrences",
     "The first position of each distinct element of x, in the order of the elements.",
     numpy="np.unique({x}, return_index=True)[1]",
     result=lambda types: ArrayType("int64", (None,)),
     label="{x}_places",
+    word="first_places",
 )
 
 
@@ -101,7 +102,9 @@ def _to_first_places(ct: Value, x: Value) -> Value:
     size = size_along(x, None)
     operands = (make_tuple(size),) if isinstance(size, Value) else ()
     shape = (None if operands else size,)
-    return reshape_like(scatter(ct, first_places(x), *operands, index=(("op", 0),), shape=shape), x)
+    return reshape_like(
+        scatter(ct, first_occurrences(x), *operands, index=(("op", 0),), shape=shape), x
+    )
 
 
 unique = OpDef(
@@ -112,7 +115,9 @@ unique = OpDef(
     result=lambda types: ArrayType(types[0].dtype, (None,)),
     adjoint={"x": _to_first_places},
     tangent={
-        "x": lambda dot, x: index(reshape(dot, shape=(-1,)), first_places(x), index=(("op", 0),))
+        "x": lambda dot, x: index(
+            reshape(dot, shape=(-1,)), first_occurrences(x), index=(("op", 0),)
+        )
     },
     label="{x}_unique",
 )

@@ -21,11 +21,11 @@ from autodiff_compiler.operators.core.declare import linear
 from autodiff_compiler.operators.core.structure import full, shape_argument
 from autodiff_compiler.operators.destination_ops import (
     BITS,
+    after_write,
+    compute_into,
     empty,
-    filled,
-    into,
-    masked,
-    masked_text,
+    mask_bits,
+    mask_bits_text,
 )
 from autodiff_compiler.operators.elementwise.arithmetic import add, invert, maximum
 from autodiff_compiler.operators.elementwise.comparisons import less, logical_and
@@ -110,7 +110,7 @@ def _taps(type_: Type, axis: int, **window: int) -> _Taps:
 def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
     """Returns the text that combines the elements of each window: ``pair`` of two texts, or a
     loop."""
-    if 1 < taps.size <= costs().written_window_elements:
+    if 1 < taps.size <= costs().unrolled_window_elements:
         text = f"{name}{taps[0]}"
         for number in range(1, taps.size):
             text = pair.format(text, f"{name}{taps[number]}")
@@ -164,7 +164,7 @@ window_max: OpDef = OpDef(
 
 def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
     """Returns the text that puts ct where the mask is true, else 0, into a slice: also where ct is
-    infinite or NaN, so it is no product (see ``masked``)."""
+    infinite or NaN, so it is no product (see ``mask_bits``)."""
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.copyto({out}, np.where({mask}, {ct}, 0))"
@@ -187,7 +187,7 @@ def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
         "{out}, left = np.zeros_like({x}), np.ones({best}.shape, np.bool_)\n"
         f"for i in range({taps.size}):\n"
         f"    first = left & ~({{x}}{here} < {{best}})\n"
-        f"    {{out}}{here} += {masked_text(like, '{ct}', 'first')}\n"
+        f"    {{out}}{here} += {mask_bits_text(like, '{ct}', 'first')}\n"
         "    left ^= first"
     )
 
@@ -203,16 +203,18 @@ def _first_parts(
         out = empty(shape=x.type.shape, dtype=x.type.dtype)
         for number in (1, 0):
             mask = later if number else invert(later)
-            made = into(ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}"))
-            out = filled(made, out)
+            made = compute_into(
+                ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}")
+            )
+            out = after_write(made, out)
         return out
-    if not 1 < size <= costs().written_window_elements or x.type.dtype not in BITS:
+    if not 1 < size <= costs().unrolled_window_elements or x.type.dtype not in BITS:
         return None
     out, left = full(shape=x.type.shape, dtype=x.type.dtype, value=0), None
     for number in range(size):
         beyond = less(taps.of(x, number), best)
         first = invert(beyond) if left is None else logical_and(left, invert(beyond))
-        out = _added(out, masked(ct, first), taps, number)
+        out = _added(out, mask_bits(ct, first), taps, number)
         if number < size - 1:
             left = beyond if left is None else logical_and(left, beyond)
     return out
@@ -221,7 +223,7 @@ def _first_parts(
 def _added(out: Any, v: Any, taps: _Taps, number: int) -> Any:
     """Returns ``out`` with v added to element ``number`` of every window."""
     place = taps.of(out, number)
-    return filled(into(place, v, place, text="np.add({0}, {1}, out={2})"), out)
+    return after_write(compute_into(place, v, place, text="np.add({0}, {1}, out={2})"), out)
 
 
 window_first: OpDef = OpDef(
@@ -307,7 +309,7 @@ window_sum: OpDef = linear(
 def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: int) -> str:
     taps = _taps(ArrayType(None, shape), axis, **window)
     zeros = zeros_text(types, shape, 1)
-    if taps.apart and taps.size <= costs().written_window_elements:
+    if taps.apart and taps.size <= costs().unrolled_window_elements:
         zeros = zeros.replace("np.zeros", "np.empty") if taps.covers else zeros
         return "\n".join([zeros, *(f"{{out}}{taps[k]} = {{v}}" for k in range(taps.size))])
     here = taps.any(f"{{out}}.shape[{axis}]")
@@ -320,7 +322,7 @@ def _spread_parts(
     """Returns a copy in each slice of an array to fill."""
     assert isinstance(v.type, ArrayType)
     taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
-    known = isinstance(taps.count, int) and 1 < size <= costs().written_window_elements
+    known = isinstance(taps.count, int) and 1 < size <= costs().unrolled_window_elements
     if rest or not (taps.apart and taps.covers or known):
         return None
     if not (taps.apart and taps.covers):
@@ -330,7 +332,7 @@ def _spread_parts(
         return out
     out = empty(shape=shape, dtype=v.type.dtype)
     for number in range(size):
-        out = filled(into(v, taps.of(out, number), text="np.copyto({1}, {0})"), out)
+        out = after_write(compute_into(v, taps.of(out, number), text="np.copyto({1}, {0})"), out)
     return out
 
 

@@ -25,7 +25,7 @@ from autodiff_compiler.operators.core.declare import (
 )
 from autodiff_compiler.operators.core.index_patterns import FULL, subscript
 from autodiff_compiler.operators.core.structure import expand_dims, reshape, shape_argument, sum_
-from autodiff_compiler.operators.destination_ops import empty, filled, into
+from autodiff_compiler.operators.destination_ops import after_write, compute_into, empty
 from autodiff_compiler.operators.indexing.concat_and_pad import flip, size_along
 from autodiff_compiler.operators.indexing.creation import arange
 from autodiff_compiler.operators.indexing.indexing import add_at, index, scatter, zeros_text
@@ -71,7 +71,7 @@ def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
     made = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.dtype_name)
     place = reshape(made, shape=tuple(dim for pair in pairs for dim in pair))
     once = expand_dims(x, axes=tuple(range(0, 2 * len(shape), 2)))
-    return filled(into(once, place, text="np.copyto({1}, {0})"), made)
+    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), made)
 
 
 tile: OpDef = linear(
@@ -114,7 +114,7 @@ def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: 
         sizes = shape_of_type(x.type) or ()
         rank = len(sizes)
         # A sum of few slices is faster than a reduction; an empty array has none.
-        if 1 < counts <= costs().written_window_elements and rank and sizes[axis] != 0:
+        if 1 < counts <= costs().unrolled_window_elements and rank and sizes[axis] != 0:
             return window_sum(ct, axis=axis - rank, size=counts, stride=counts, dilation=1)
         return _folded(ct, x, [(1, counts if other == axis else 1) for other in range(rank)])
     size = size_along(x, (axis,))
@@ -137,11 +137,11 @@ def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> An
     if counts == 2 and axis == len(shape) - 1:  # copying pair by pair takes three times as long
         for number in range(2):
             place = index(made, index=("...", ("slice", number or None, None, 2)))
-            made = filled(into(x, place, text="np.copyto({1}, {0})"), made)
+            made = after_write(compute_into(x, place, text="np.copyto({1}, {0})"), made)
         return made
     place = reshape(made, shape=(*shape[: axis + 1], counts, *shape[axis + 1 :]))
     once = expand_dims(x, axes=(axis + 1,))
-    return filled(into(once, place, text="np.copyto({1}, {0})"), made)
+    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), made)
 
 
 repeat: OpDef = linear(

@@ -117,7 +117,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     """Returns the distinct elements in order of first occurrence, and the position of each input
     among them."""
     rising = sorting.unique(input)
-    first = sorting.first_places(input)  # first positions, in ascending order of the elements
+    first = sorting.first_occurrences(input)  # first positions, in ascending order of the elements
     order = sorting.argsort(first, axis=0, descending=False)
     values = indexing.index(rising, order, index=(("op", 0),))
     place = sorting.searchsorted(rising, input, side="left")

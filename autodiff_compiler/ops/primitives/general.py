@@ -236,7 +236,7 @@ class Print(Primitive):
     function."""
 
     def __call__(self, *input_x: Any) -> None:
-        effects.show(*input_x, settings="")
+        effects.print_values(*input_x, settings="")
 
 
 class Flatten(Primitive):

@@ -35,7 +35,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.operators.core.declare import shape_of_type
 from autodiff_compiler.operators.core.index_patterns import may_repeat_positions
-from autodiff_compiler.operators.indexing.indexing import add_at, scatter, set_item, sub_at
+from autodiff_compiler.operators.indexing.indexing import add_at, scatter, set_item, subtract_at
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 
 PLACING = ("add_at", "set_item")
@@ -69,7 +69,7 @@ def _stored(match: Match) -> Any:
 
 
 def _subtracted(match: Match) -> Any:
-    """``sub_at(array, v)`` for ``add_at(array, -v)``.
+    """``subtract_at(array, v)`` for ``add_at(array, -v)``.
 
     Of two parts added into zeros the one without a sign goes first: addition commutes.
     """
@@ -78,7 +78,7 @@ def _subtracted(match: Match) -> Any:
     if positive is not ... and match.uses.get(part) == 1:
         if may_repeat_positions(index, [type_of(operand) for operand in rest]):
             return None
-        return sub_at(array, positive, *rest, index=index)
+        return subtract_at(array, positive, *rest, index=index)
     zeros, box = match.made_by(array, "scatter"), written_box(match.op)
     if zeros is None or box is None or written_box(zeros) is None or match.uses.get(array) != 1:
         return None
@@ -88,7 +88,7 @@ def _subtracted(match: Match) -> Any:
         return None
     made = scatter(part, index=index, shape=zeros.attrs["shape"])
     made.name, made.has_user_name = array.name, array.has_user_name
-    return sub_at(made, negative, index=zeros.attrs["index"])
+    return subtract_at(made, negative, index=zeros.attrs["index"])
 
 
 def _have_one_dtype(array: AnyOperand, part: AnyOperand) -> bool:

@@ -16,7 +16,7 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
 from autodiff_compiler.operators.core.declare import broadcast_shapes
-from autodiff_compiler.operators.destination_ops import empty, filled, into
+from autodiff_compiler.operators.destination_ops import after_write, compute_into, empty
 from autodiff_compiler.passes.destinations.template_calls import (
     IntermediateRef,
     Operand,
@@ -51,9 +51,9 @@ class DestinationCall:
 def destination_calls(op: Op) -> list[DestinationCall]:
     """Returns the calls that ``op`` consists of, or none if it does anything else as well."""
     calls = calls_of(op)
-    made: list[DestinationCall] = []
+    results: list[DestinationCall] = []
     for number, call in enumerate(calls):
-        arguments = tuple([_argument(each, op, made) for each in call.arguments])
+        arguments = tuple([_argument(each, op, results) for each in call.arguments])
         takes_type = call.ufunc is None or call.viewed_dtype
         type_ = op.result.type if takes_type else result_of(call, arguments)
         is_last = number == len(calls) - 1
@@ -65,14 +65,14 @@ def destination_calls(op: Op) -> list[DestinationCall]:
         single = call.ufunc is not None or op.opdef.kind == "elementwise" and len(calls) == 1
         in_place = (single or call.is_scan) and call.ufunc not in NOT_IN_PLACE
         needs_memory = bool(call.viewed_dtype)
-        made.append(DestinationCall(call.text, arguments, result, in_place, needs_memory))
-    return made
+        results.append(DestinationCall(call.text, arguments, result, in_place, needs_memory))
+    return results
 
 
-def _argument(each: Any, op: Op, made: Sequence[DestinationCall]) -> AnyOperand:
+def _argument(each: Any, op: Op, results: Sequence[DestinationCall]) -> AnyOperand:
     """Returns the value of an argument of a template's call, or the number that it is."""
     if isinstance(each, IntermediateRef):
-        return made[each.number].result
+        return results[each.number].result
     argument: AnyOperand = op.operands[each.place] if isinstance(each, Operand) else each
     return argument
 
@@ -81,20 +81,22 @@ def fill_in_place(op: Op, text: str, target: Value) -> list[Op]:
     """Returns the operations that fill ``target``, or the new array of ``text``, with a number."""
     type_, name, given = op.result.type, op.result.name, op.result.has_user_name
     array, written = Value(type_, name, given), Value(type_, name, given)
-    allocate = replace(op, opdef=into, operands=(target,), attrs={"text": text}, results=(array,))
+    allocate = replace(
+        op, opdef=compute_into, operands=(target,), attrs={"text": text}, results=(array,)
+    )
     fill = {"text": "{1}.fill({0})"}
     return [
         allocate,
         replace(allocate, operands=(op.attrs["value"], array), attrs=fill, results=(written,)),
-        replace(op, opdef=filled, operands=(written, array), attrs={}),
+        replace(op, opdef=after_write, operands=(written, array), attrs={}),
     ]
 
 
 def allocate_text(type_: Type) -> str:
     """Returns the text of an array that is allocated where none is lent."""
     assert isinstance(type_, ArrayType)
-    made = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
-    return f"{made} if {{0}} is None else {{0}}"
+    allocation = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
+    return f"{allocation} if {{0}} is None else {{0}}"
 
 
 def result_of(call: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | None:
@@ -113,11 +115,11 @@ def result_of(call: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | Non
     ufunc: Any = call.ufunc  # the stubs of NumPy 2.0 do not declare resolve_dtypes
     assert ufunc is not None
     try:
-        found = ufunc.resolve_dtypes((*dtypes, None))[-1]
+        result_dtype = ufunc.resolve_dtypes((*dtypes, None))[-1]
     except TypeError:
         return None
     shape = broadcast_shapes(shapes)
-    return ArrayType(found.name, shape) if shape else None
+    return ArrayType(result_dtype.name, shape) if shape else None
 
 
 def accepts_destination(op: Op) -> bool:
@@ -137,7 +139,9 @@ def _call_arguments(op: Op) -> list[AnyOperand]:
     return [_argument(each, op, ()) for each in call.arguments]
 
 
-def compute_into(builder: Builder, op: Op, target: Value, contiguous: bool = False) -> Value:
+def build_with_destination(
+    builder: Builder, op: Op, target: Value, contiguous: bool = False
+) -> Value:
     """Adds the call that writes the result of ``op`` to ``target``.
 
     Only ``contiguous`` says that the elements of the target follow one another in memory; else it
@@ -147,7 +151,7 @@ def compute_into(builder: Builder, op: Op, target: Value, contiguous: bool = Fal
     if not contiguous:
         text = without_order(text)
     with builder.at(op.span, op.role):
-        builder.make(into, (*_call_arguments(op), target), {"text": text})
+        builder.make(compute_into, (*_call_arguments(op), target), {"text": text})
     builder.ops[-1] = replace(builder.ops[-1], results=op.results)
     return op.result
 

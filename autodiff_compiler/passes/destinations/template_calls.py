@@ -154,10 +154,10 @@ class _CallParser:
     def argument(self, tree: ast.expr) -> Any:
         """Returns ``tree`` as an argument, after adding the calls that compute it."""
         read = _ARGUMENTS.get(type(tree))
-        found = None if read is None else read(self, tree)
-        if found is None:
+        argument = None if read is None else read(self, tree)
+        if argument is None:
             raise NotCallSequence(ast.dump(tree))
-        return found
+        return argument
 
     def name(self, tree: ast.Name) -> Operand | None:
         return Operand(int(tree.id[1:])) if PLACE.fullmatch(tree.id) else None

@@ -18,8 +18,8 @@ the call writes to its slice. Parts that fill the array need no zeros.
 func @f(%x: f32[700], %y: f32[300]) -> (f32[1000]) {
   %z: f32[1000] = empty {dtype='float32', shape=(1000,)}
   %z_item: f32[700] = index %z {index=(('slice', None, 700, None),)}
-  %a: f32[700] = into %x, %z_item {text='np.sin({0}, out={1})'}
-  %z.1: f32[1000] = filled %a, %z
+  %a: f32[700] = compute_into %x, %z_item {text='np.sin({0}, out={1})'}
+  %z.1: f32[1000] = after_write %a, %z
   %z.2: f32[1000] = set_item %z.1, %y {in_place=True, index=(('slice', 700, None, None),)}
   return %z.2
 }
@@ -46,36 +46,39 @@ from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.operators.core.index_patterns import FULL, Index, index_shape
 from autodiff_compiler.operators.core.structure import full
-from autodiff_compiler.operators.destination_ops import empty, filled
+from autodiff_compiler.operators.destination_ops import after_write, empty
 from autodiff_compiler.operators.indexing.indexing import index, set_item
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
-from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
+from autodiff_compiler.passes.destinations.operation_calls import (
+    accepts_destination,
+    build_with_destination,
+)
 
 #: The operations that begin an array assembled from parts.
 STARTS = ("scatter", "pad", "concat")
 
 
-def assemble_in_place(function: Function, kept: Sequence[Placement] = ()) -> Function:
+def assemble_in_place(function: Function, placements: Sequence[Placement] = ()) -> Function:
     """Computes the parts of arrays of ``medium_bytes`` or more in their slices.
 
-    ``kept`` are the placements of the residuals of a backward half.
+    ``placements`` are those of the residuals of a backward function.
     """
     if function.op_names.isdisjoint(STARTS):
         return function
-    excluded = _over_slices(function, kept)
+    excluded = _over_slices(function, placements)
     uses = use_counts(function.body)
     return with_body(function, _rewrite_region(function.body, uses, excluded))
 
 
-def _over_slices(function: Function, kept: Sequence[Placement]) -> set[Value]:
+def _over_slices(function: Function, placements: Sequence[Placement]) -> set[Value]:
     """Returns the loop-carried arrays that may overlay the slices of an array that the loop reads.
 
     Their rows are stored as a whole, once all slices of the row were read, and not by parts.
     """
     rows = {
-        op.result: kept[op.attrs["key"]].rows
+        op.result: placements[op.attrs["key"]].rows
         for op in function.body.ops
-        if kept and op.name == "item" and op.operands[0] is function.params[0]
+        if placements and op.name == "item" and op.operands[0] is function.params[0]
     }
     return {
         param
@@ -200,14 +203,14 @@ def _first_parts(op: Op) -> list[_Slice]:
 
 def _call_that_makes(part: _Slice, makers: Producers, uses: UseCounts) -> Op | None:
     """Returns the single call that makes ``part``, in its type and for no other reader."""
-    made = makers.get(part.value)
-    whole = part.op.result.type
-    if made is None or len(made.results) != 1 or not isinstance(whole, ArrayType):
+    maker = makers.get(part.value)
+    array_type = part.op.result.type
+    if maker is None or len(maker.results) != 1 or not isinstance(array_type, ArrayType):
         return None
-    if uses.get(made.result) != 1:
+    if uses.get(maker.result) != 1:
         return None
-    place = ArrayType(whole.dtype, index_shape(whole.shape, part.index, ()))
-    return made if made.result.type == place and accepts_destination(made) else None
+    place = ArrayType(array_type.dtype, index_shape(array_type.shape, part.index, ()))
+    return maker if maker.result.type == place and accepts_destination(maker) else None
 
 
 def _row_for(
@@ -251,15 +254,15 @@ def _assemble(
                 array = set_item(array, part.value, index=part.index)
                 builder.ops[-1] = _in_place(builder.ops[-1])
             else:
-                made = compute_into(builder, call, index(array, index=part.index))
-                array = builder.make(filled, (made, array), {})
+                written = build_with_destination(builder, call, index(array, index=part.index))
+                array = builder.make(after_write, (written, array), {})
             _with_result_name(assembly, array)
         if (part, call) == steps[-1]:
             builder.ops[-1] = replace(builder.ops[-1], results=(assembly.result,))
         replacements[at] = [*replacements.get(at, ()), *builder.ops]
     if row is not None:
         tape, item, _ = row.operands
-        replacements[row] = [replace(row, opdef=filled, operands=(item, tape), attrs={})]
+        replacements[row] = [replace(row, opdef=after_write, operands=(item, tape), attrs={})]
 
 
 def _allocated(assembly: _Assembly, row: Op | None) -> Value:

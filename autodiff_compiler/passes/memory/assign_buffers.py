@@ -1,12 +1,12 @@
-"""Buffer assignment by linear scan: large results reuse dead arrays and lent buffers.
+"""Buffer assignment by linear scan: large results reuse dead arrays and workspace buffers.
 
 New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. A
 large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into the
-memory of any dead array. Otherwise it goes into a workspace buffer that a caller may lend:
-``work``, whose items are None if none is lent. A result never lies in memory that is lent again: a
-block in which it ends up is donated with it. Residuals live until backward has run; backward reuses
-the blocks of those that it reads no more. A loop over tiles writes its results where it takes tiles
-for the last time. ``ir/verify/memory_safety.py`` states the law.
+memory of any dead array. Otherwise it goes into a workspace buffer that a caller may pass:
+``work``, whose items are None if it passes none. A result never lies in a buffer of the next call:
+an allocation in which it ends up is donated with it. Residuals live until backward has run;
+backward reuses the allocations of those that it reads no more. A loop over tiles writes its results
+where it takes tiles for the last time. ``ir/verify/memory_safety.py`` states the law.
 
 This is the last pass: nothing is differentiated after it. It handles results of known size from
 ``large_bytes`` on. From ``medium_bytes`` on it handles results with an operand that has a variable
@@ -26,11 +26,11 @@ yields stay in memory of their own.
 ... ''')
 >>> print(print_function(assign_buffers(before).function), end='')
 func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
-  %buffer: f32[99999] = lent %work {block=0, key=0}
-  %buffer.1: f32[99999] = lent %work {block=1, given=True, key=1}
-  %u: f32[99999] = into %x, %buffer {text='np.sin({0}, out={1})'}
-  %v: f32[99999] = into %u, %buffer.1 {text='np.exp({0}, out={1})'}
-  %y: f32[99999] = into %v, %u, %v {text='np.multiply({0}, {1}, out={2})'}
+  %buffer: f32[99999] = work_buffer %work {allocation=0, key=0}
+  %buffer.1: f32[99999] = work_buffer %work {allocation=1, donated=True, key=1}
+  %u: f32[99999] = compute_into %x, %buffer {text='np.sin({0}, out={1})'}
+  %v: f32[99999] = compute_into %u, %buffer.1 {text='np.exp({0}, out={1})'}
+  %y: f32[99999] = compute_into %v, %u, %v {text='np.multiply({0}, {1}, out={2})'}
   return %y
 }
 """
@@ -52,7 +52,7 @@ from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import NONE, TupleType, Type, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.memory_safety import residual_placements, row_types
-from autodiff_compiler.operators.destination_ops import into, lent
+from autodiff_compiler.operators.destination_ops import compute_into, work_buffer
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
 from autodiff_compiler.passes.destinations.operation_calls import (
     DestinationCall,
@@ -71,72 +71,82 @@ from autodiff_compiler.span import NOWHERE
 class BufferPlan:
     """A function with its buffers assigned.
 
-    work     the buffers to lend, each with the number of the block that it begins
-    blocks   the bytes of all blocks so far
-    given    the blocks that are donated with results
-    kept     the blocks in which the residuals lie
+    work         the workspace buffers, each with the number of the allocation that it begins
+    allocations  the bytes of all allocations so far
+    donated      the allocations that are donated with results
+    placements   the allocations in which the residuals lie
     """
 
     function: Function
     work: tuple[tuple[int, Type], ...] = ()
-    blocks: tuple[int, ...] = ()
-    given: frozenset[int] = frozenset()
-    kept: tuple[Placement, ...] = ()
+    allocations: tuple[int, ...] = ()
+    donated: frozenset[int] = frozenset()
+    placements: tuple[Placement, ...] = ()
 
 
 def assign_buffers(
-    function: Function, lends: bool = True, forward: BufferPlan | None = None
+    function: Function, uses_workspace: bool = True, forward: BufferPlan | None = None
 ) -> BufferPlan:
     """Assigns buffers to the large results of ``function``.
 
-    A callee is lent nothing. A backward half is lent the blocks of its ``forward`` half.
+    A callee gets no workspace. A backward function gets the allocations of ``forward``.
     """
     body, before = function.body, forward or BufferPlan(function)
-    unchanged = BufferPlan(function, blocks=before.blocks)
+    unchanged = BufferPlan(function, allocations=before.allocations)
     least = min(costs().large_bytes, costs().medium_bytes)
     if not any(size_of(value.type) >= least for op in body.walk() for value in op.results):
         return unchanged
-    held = {block: Value(NONE, "saved") for place in before.kept for block in place.blocks}
-    aliases = alias_sets(body, _residual_aliases(body, before.kept, held))
-    pool = BufferPool(aliases, row_types(function, before.kept), lends)
-    pool.begin(before.blocks, held)
-    residuals = [function.residuals] if lends and isinstance(function.residuals, Value) else []
-    donates = lends and function.residuals is None
+    saved = {
+        allocation: Value(NONE, "saved")
+        for place in before.placements
+        for allocation in place.allocations
+    }
+    aliases = alias_sets(body, _residual_aliases(body, before.placements, saved))
+    pool = BufferPool(aliases, row_types(function, before.placements), uses_workspace)
+    pool.begin(before.allocations, saved)
+    residuals = (
+        [function.residuals] if uses_workspace and isinstance(function.residuals, Value) else []
+    )
+    donates = uses_workspace and function.residuals is None
     assigner = _BufferAssigner(pool, body, residuals, donates)
-    assigner.note_last_uses(held.values())
+    assigner.note_last_uses(saved.values())
     body = assigner.rewritten()
     if body is function.body:
         return unchanged
     function = with_body(function, _with_workspace(body, pool))
-    work = tuple((block, type_) for block, type_ in pool.buffers)
+    work = tuple((allocation, type_) for allocation, type_ in pool.buffers)
     placements = residual_placements(function) if residuals else ()
-    return BufferPlan(function, work, tuple(pool.blocks), frozenset(pool.donated), placements)
+    return BufferPlan(function, work, tuple(pool.allocations), frozenset(pool.donated), placements)
 
 
 def _residual_aliases(
-    body: Region, kept: Sequence[Placement], held: Mapping[int, Value]
+    body: Region, placements: Sequence[Placement], saved: Mapping[int, Value]
 ) -> dict[Value, AliasSet]:
     """Returns the locations of the residuals that a backward half takes from its first argument."""
-    if not held:
+    if not saved:
         return {}
     items = [op for op in body.ops if op.name == "item" and op.operands[0] is body.params[0]]
-    blocks = {op.result: kept[op.attrs["key"]].blocks for op in items}
+    allocations = {op.result: placements[op.attrs["key"]].allocations for op in items}
     return {
-        value: frozenset(held[block] for block in lies_in)
-        for value, lies_in in blocks.items()
+        value: frozenset(saved[allocation] for allocation in lies_in)
+        for value, lies_in in allocations.items()
         if lies_in
     }
 
 
 def _with_workspace(body: Region, pool: BufferPool) -> Region:
-    """Returns ``body`` with the lent buffers as one more parameter, taken out at the start."""
+    """Returns ``body`` with the workspace buffers as one more parameter, taken out at the start."""
     if not pool.buffers:
         return body
     work = Value(TupleType(tuple(type_ for _, type_ in pool.buffers)), "work")
     taken = []
-    for key, ((block, _), value) in enumerate(pool.buffers.items()):
-        attrs = {"key": key, "block": block, **({"given": True} if block in pool.donated else {})}
-        taken.append(Op(lent, (work,), attrs, (value,), NOWHERE, "primal"))
+    for key, ((allocation, _), value) in enumerate(pool.buffers.items()):
+        attrs = {
+            "key": key,
+            "allocation": allocation,
+            **({"donated": True} if allocation in pool.donated else {}),
+        }
+        taken.append(Op(work_buffer, (work,), attrs, (value,), NOWHERE, "primal"))
     return Region((*body.params, work), (*taken, *body.ops), body.yields)
 
 
@@ -144,10 +154,10 @@ def _with_workspace(body: Region, pool: BufferPool) -> Region:
 class _Request:
     """An operation whose calls need destinations.
 
-    escapes    its result outlives the region
-    is_large   its result is of ``large_bytes`` or more
-    lends      its calls may take lent buffers
-    donates    its result may take a block along
+    escapes         its result outlives the region
+    is_large        its result is of ``large_bytes`` or more
+    uses_workspace  its calls may take workspace buffers
+    donates         its allocation may be donated with its result
     """
 
     op: Op
@@ -155,15 +165,15 @@ class _Request:
     calls: Sequence[DestinationCall]
     escapes: bool
     is_large: bool
-    lends: bool
+    uses_workspace: bool
     donates: bool
 
 
 class _BufferAssigner:
     """Scans a region in order and knows at each place which values are dead.
 
-    The values that the region yields are never dead. Only ``residuals`` may lie in lent buffers
-    then. With ``donates``, a block may go to the caller with a result.
+    The values that the region yields are never dead. Only ``residuals`` may lie in workspace
+    buffers then. With ``donates``, an allocation may go to the caller with a result.
     """
 
     def __init__(
@@ -174,7 +184,7 @@ class _BufferAssigner:
         donates: bool = False,
     ):
         self.pool, self.region, self.donates = pool, region, donates
-        self.made = {value: op for op in region.ops for value in op.results}
+        self.makers = {value: op for op in region.ops for value in op.results}
         self.reads: Counter[Value] = Counter()
         self.last_use: dict[Value, int] = {}
         for place, op in enumerate(region.ops):
@@ -193,9 +203,9 @@ class _BufferAssigner:
         self.reached = 0
         #: Locations whose memory a loop fills anew; no second array goes there.
         self.consumed: set[Value] = set()
-        #: Locations that outlive the region outside of lent buffers.
+        #: Locations that outlive the region outside of the workspace.
         self.escaping: set[Value] = set()
-        #: Locations that backward reads. Backward may reuse them if they lie in a lent block.
+        #: Locations that backward reads. Backward may reuse them if they lie in the workspace.
         self.saved = {each for value in residuals for each in pool.locations(value)}
         for value in region.yields:
             if value not in residuals:
@@ -234,22 +244,22 @@ class _BufferAssigner:
     def inner_region(self, region: Region) -> Region:
         """Assigns buffers in a nested region, whose values are visible in it alone."""
         holders, taken = dict(self.pool.holders), set(self.pool.slots)
-        found = _BufferAssigner(self.pool, region).rewritten()
+        rewritten = _BufferAssigner(self.pool, region).rewritten()
         for location in set(self.pool.slots) - taken:
             self.pool.release(location)
         self.pool.holders = holders
-        return found
+        return rewritten
 
     def visit(self, place: int, op: Op) -> Sequence[Op]:
         """Returns the operations that replace ``op``."""
-        if op.opdef is into and self.pool.locations(op.operands[-1]) & self.pool.unordered:
+        if op.opdef is compute_into and self.pool.locations(op.operands[-1]) & self.pool.unordered:
             return (replace(op, attrs={"text": without_order(op.attrs["text"])}),)
         calls = _sized_calls(op)
         if not calls:
             return (op,)
         request = self.request(place, op, calls)
         temporaries = len(calls) > 1
-        if temporaries and not request.donates and (request.escapes or not request.lends):
+        if temporaries and not request.donates and (request.escapes or not request.uses_workspace):
             return (op,)
         targets: list[Value] = []
         allocations: list[Op] = []
@@ -261,11 +271,11 @@ class _BufferAssigner:
             if call.result is not op.result:
                 self.last_use[call.result] = place  # a temporary
             self.note_last_use(self.last_use.get(call.result, place), call.result)
-            is_lent = target in self.pool.buffers.values()
-            if op.name in ALLOCATIONS and not is_lent:
+            is_in_workspace = target in self.pool.buffers.values()
+            if op.name in ALLOCATIONS and not is_in_workspace:
                 calls = [replace(call, text="{0}")]  # no allocation: the memory exists
                 self.pool.unordered |= self.pool.locations(op.result)
-            elif call.needs_memory and is_lent:
+            elif call.needs_memory and is_in_workspace:
                 allocations.append(_ensure_allocated(op, target))
                 target = allocations[-1].result
             targets.append(target)
@@ -277,9 +287,9 @@ class _BufferAssigner:
 
     def request(self, place: int, op: Op, calls: Sequence[DestinationCall]) -> _Request:
         is_large = size_of(op.result.type) >= costs().large_bytes
-        escapes, lends = op.result in self.escaping, self.pool.lends and is_large
-        donates = lends and escapes and self.donates
-        return _Request(op, place, calls, escapes, is_large, lends, donates)
+        escapes, uses_workspace = op.result in self.escaping, self.pool.uses_workspace and is_large
+        donates = uses_workspace and escapes and self.donates
+        return _Request(op, place, calls, escapes, is_large, uses_workspace, donates)
 
     def note_statement(self, place: int) -> None:
         """Notes the operations before ``place``: a statement that writes turns them into lines."""
@@ -297,32 +307,32 @@ class _BufferAssigner:
             target = self.overwritable_operand(request, call, later, escapes)
         if target is None and request.donates and escapes:
             return self.pool.donate(call.result, or_new=len(request.calls) > 1)
-        if target is None and request.lends and not escapes:
+        if target is None and request.uses_workspace and not escapes:
             return self.pool.take(call.result)
         return target
 
-    def consumed_array(self, made: Value, place: int, escapes: bool) -> Value | None:
-        """Returns the memory of an array for ``made``, which the next loop fills by tiles.
+    def consumed_array(self, init: Value, place: int, escapes: bool) -> Value | None:
+        """Returns the memory of an array for ``init``, which the next loop fills by tiles.
 
         The loop takes the same tiles of that array, and nothing reads it later.
         """
         after = enumerate(self.region.ops[place + 1 :], place + 1)
-        at, op = next(((at, op) for at, op in after if made in op.operands), (0, None))
+        at, op = next(((at, op) for at, op in after if init in op.operands), (0, None))
         if op is None or op.name != "for" or escapes and not self.donates:
             return None
         loop = Loop(op)
-        arrays = consumed_arrays(loop, loop.inits.index(made), self.pool.aliases)
+        arrays = consumed_arrays(loop, loop.inits.index(init), self.pool.aliases)
         for array in arrays:
-            location = self.consumable_location(array, arrays, made.type)
+            location = self.consumable_location(array, arrays, init.type)
             if location is None or self.last_use.get(location) != at:
                 continue
             target: Value | None
             if location not in self.pool.slots:
-                target = array if location is array and location in self.made else None
+                target = array if location is array and location in self.makers else None
             elif escapes:
-                target = self.pool.donate(made, location)
+                target = self.pool.donate(init, location)
             else:
-                target = self.pool.put(made, self.pool.slots.pop(location))
+                target = self.pool.put(init, self.pool.slots.pop(location))
             if target is not None:
                 self.consumed.add(location)
                 return target
@@ -343,15 +353,15 @@ class _BufferAssigner:
         if location in self.consumed or location in self.escaping:
             return None
         # A region around this one reads its values again: it may be a loop.
-        return location if location in self.made or self.is_residual(array, type_) else None
+        return location if location in self.makers or self.is_residual(array, type_) else None
 
     def is_residual(self, array: Value, rows: Type) -> bool:
         """True if ``array`` is a residual that lies in the rows of such an array.
 
-        Its block may be reused, where there is one, but no array is written to under its name. This
-        holds in the outermost region only, which runs once.
+        Its allocation may be reused, where there is one, but no array is written to under its name.
+        This holds in the outermost region only, which runs once.
         """
-        maker = self.made.get(array)
+        maker = self.makers.get(array)
         is_item = maker is not None and maker.name == "item"
         return self.donates and is_item and self.pool.rows.get(array) == rows
 
@@ -384,9 +394,9 @@ class _BufferAssigner:
         )
         if others or not dead or location in self.escaping:
             return None
-        owned = self.pool.rows.get(argument) == argument.type and location in self.made
-        is_lent = location in self.pool.slots
-        if owned or is_lent and self.is_residual(argument, argument.type):
+        owned = self.pool.rows.get(argument) == argument.type and location in self.makers
+        is_in_workspace = location in self.pool.slots
+        if owned or is_in_workspace and self.is_residual(argument, argument.type):
             return location
         return None
 
@@ -396,28 +406,28 @@ class _BufferAssigner:
         """True if overwriting ``argument`` saves memory.
 
         Below the large size it saves some only if the argument has a line of its own. A residual
-        belongs into a lent block, in which backward can work later.
+        belongs into the workspace, in which backward can work later.
         """
         if not request.is_large:
             return self.has_line(argument, request.op)
-        is_lent = location in self.pool.slots
-        return is_lent or not self.pool.lends or call.result not in self.saved
+        is_in_workspace = location in self.pool.slots
+        return is_in_workspace or not self.pool.uses_workspace or call.result not in self.saved
 
     def overwrite(
         self, argument: Value, location: Value, result: Value, escapes: bool
     ) -> Value | None:
         """Moves the memory of ``argument`` to ``result``, and returns the array to write to."""
-        is_lent = location in self.pool.slots
-        if is_lent and escapes:
+        is_in_workspace = location in self.pool.slots
+        if is_in_workspace and escapes:
             return self.pool.donate(result, location) if self.donates else None
-        if is_lent and self.is_residual(argument, argument.type):
+        if is_in_workspace and self.is_residual(argument, argument.type):
             return self.pool.put(result, self.pool.slots.pop(location))
         self.pool.transfer(location, result)
         return argument
 
     def has_line(self, operand: Value, user: Op) -> bool:
         """True if ``operand`` has a line of its own, and is not written inside that of ``user``."""
-        maker = self.made.get(operand)
+        maker = self.makers.get(operand)
         if maker is None or maker in self.with_line or operand in self.written:
             return True
         if operand.has_user_name or self.reads[operand] > 1:
@@ -427,13 +437,13 @@ class _BufferAssigner:
 
 def _written_to(op: Op, call: DestinationCall, target: Value) -> Op:
     operands, attrs = (*call.arguments, target), {"text": call.text}
-    return replace(op, opdef=into, operands=operands, attrs=attrs, results=(call.result,))
+    return replace(op, opdef=compute_into, operands=operands, attrs=attrs, results=(call.result,))
 
 
 def _ensure_allocated(op: Op, buffer: Value) -> Op:
-    """Returns the operation that takes ``buffer``, or a new array where none is lent."""
+    """Returns the operation that takes ``buffer``, or a new array without a workspace."""
     attrs, results = {"text": allocate_text(buffer.type)}, (Value(buffer.type, "memory"),)
-    return replace(op, opdef=into, operands=(buffer,), attrs=attrs, results=results)
+    return replace(op, opdef=compute_into, operands=(buffer,), attrs=attrs, results=results)
 
 
 def _sized_calls(op: Op) -> list[DestinationCall]:
@@ -442,7 +452,7 @@ def _sized_calls(op: Op) -> list[DestinationCall]:
     allocates = op.name in ALLOCATIONS and type(op.attrs.get("value", 0)) in (int, float)
     if allocates and not op.operands and size_of(op.result.type) >= costs().large_bytes:
         return [DestinationCall(allocate_text(op.result.type), (), op.result, False)]
-    if op.regions or len(op.results) != 1 or op.opdef in (into, lent):
+    if op.regions or len(op.results) != 1 or op.opdef in (compute_into, work_buffer):
         return []
     if op.opdef.kind in ("control", "container"):
         return []

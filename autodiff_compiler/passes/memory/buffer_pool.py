@@ -1,8 +1,9 @@
-"""The pool of buffers: blocks of memory that a caller lends, with best fit and donation.
+"""The pool of buffers: allocations of a workspace, with best fit and donation.
 
-A block has a size in bytes. Arrays with disjoint lifetimes share a block, also arrays of different
-types, and begin where it begins. A block that holds a result is *donated* with it: each call
-allocates it anew, and no later array goes there. ``assign_buffers`` decides what goes where.
+An allocation has a size in bytes. Arrays with disjoint lifetimes share an allocation, also arrays
+of different types, and begin where it begins. An allocation that holds a result is *donated* with
+it: each call allocates it anew, and no later array goes there. ``assign_buffers`` decides what goes
+where.
 
 Locations are abstract memory locations: a value stands for the memory that it brought into being
 (``ir/aliasing.py``).
@@ -20,25 +21,31 @@ from autodiff_compiler.ir.types import Type, size_of
 class BufferPool:
     """The buffers at one point of a function, and the locations that lie in them."""
 
-    def __init__(self, aliases: Mapping[Value, AliasSet], rows: Mapping[Value, Type], lends: bool):
-        self.aliases, self.rows, self.lends = aliases, rows, lends
-        #: The buffers by the block that they begin and by their type; and the bytes of each block.
+    def __init__(
+        self, aliases: Mapping[Value, AliasSet], rows: Mapping[Value, Type], uses_workspace: bool
+    ):
+        self.aliases, self.rows, self.uses_workspace = aliases, rows, uses_workspace
+        #: The buffers by the allocation that they begin and by their type; and the bytes of each
+        #: allocation.
         self.buffers: dict[tuple[int, Type], Value] = {}
-        self.blocks: list[int] = []
+        self.allocations: list[int] = []
         self.free: list[int] = []
-        #: The blocks that are donated to results.
+        #: The allocations that are donated to results.
         self.donated: set[int] = set()
-        #: The block of each location, and the value of each type that was put there last.
+        #: The allocation of each location, and the value of each type that was put there last.
         self.slots: dict[Value, int] = {}
         self.holders: dict[tuple[int, Type], Value] = {}
         #: Locations that a loop fills in the memory of an array, whose layout may be any.
         self.unordered: set[Value] = set()
 
-    def begin(self, blocks: Sequence[int], held: Mapping[int, Value]) -> None:
-        """Starts with these blocks; ``held`` are the locations that occupy some of them."""
-        self.blocks = list(blocks)
-        self.slots = {location: block for block, location in held.items()}
-        self.free = [block for block in range(len(blocks)) if block not in held]
+    def begin(self, allocations: Sequence[int], occupants: Mapping[int, Value]) -> None:
+        """Starts with these allocations; ``occupants`` are the locations that occupy some of
+        them."""
+        self.allocations = list(allocations)
+        self.slots = {location: allocation for allocation, location in occupants.items()}
+        self.free = [
+            allocation for allocation in range(len(allocations)) if allocation not in occupants
+        ]
 
     def locations(self, value: AnyOperand) -> AliasSet:
         return self.aliases.get(value, frozenset()) if isinstance(value, Value) else frozenset()
@@ -47,65 +54,66 @@ class BufferPool:
         self.free.append(self.slots.pop(location))
 
     def take(self, result: Value) -> Value:
-        """Returns a buffer for ``result``, in a free block or in a new one."""
-        return self.put(result, best_fit(self.blocks, self.free, size_of(result.type)))
+        """Returns a buffer for ``result``, in a free allocation or in a new one."""
+        return self.put(result, best_fit(self.allocations, self.free, size_of(result.type)))
 
-    def put(self, result: Value, block: int) -> Value:
-        """Puts ``result`` into a block, and returns the array to write it to."""
-        place = block, result.type
+    def put(self, result: Value, allocation: int) -> Value:
+        """Puts ``result`` into an allocation, and returns the array to write it to."""
+        place = allocation, result.type
         buffer = self.buffers.setdefault(place, Value(result.type, "buffer"))
         target = self.holders.get(place, buffer)
-        self.slots[result], self.holders[place] = block, result
+        self.slots[result], self.holders[place] = allocation, result
         return target
 
     def donate(
         self, result: Value, location: Value | None = None, or_new: bool = False
     ) -> Value | None:
-        """Returns the array of a block that is donated with ``result`` and has exactly its size.
+        """Returns the array of an allocation that is donated with ``result`` and has exactly its
+        size.
 
-        It is the block of ``location`` if there is one. Otherwise it is the largest free block that
-        can grow to the size, or a new one.
+        It is the allocation of ``location`` if there is one. Otherwise it is the largest free
+        allocation that can grow to the size, or a new one.
         """
         size = size_of(result.type)
-        found = self.free if location is None else [self.slots[location]]
-        fit = [block for block in found if self.blocks[block] <= size]
+        choices = self.free if location is None else [self.slots[location]]
+        fit = [allocation for allocation in choices if self.allocations[allocation] <= size]
         if fit:
-            block = max(fit, key=self.blocks.__getitem__)
+            allocation = max(fit, key=self.allocations.__getitem__)
             if location is None:
-                self.free.remove(block)
+                self.free.remove(allocation)
             else:
                 del self.slots[location]
         elif or_new:
-            block = best_fit(self.blocks, [], size)
+            allocation = best_fit(self.allocations, [], size)
         else:
             return None
-        self.blocks[block] = size
-        self.donated.add(block)
-        target = self.put(result, block)
+        self.allocations[allocation] = size
+        self.donated.add(allocation)
+        target = self.put(result, allocation)
         del self.slots[result]
         return target
 
     def transfer(self, argument: Value, result: Value) -> None:
-        """Moves the block of ``argument`` to ``result``, which overwrites it."""
-        block = self.slots.pop(argument, None)
-        if block is not None:
-            self.slots[result], self.holders[block, result.type] = block, result
+        """Moves the allocation of ``argument`` to ``result``, which overwrites it."""
+        allocation = self.slots.pop(argument, None)
+        if allocation is not None:
+            self.slots[result], self.holders[allocation, result.type] = allocation, result
 
 
-def best_fit(blocks: list[int], free: list[int], size: int) -> int:
-    """Returns the free block that fits ``size`` bytes best, which is free no more.
+def best_fit(allocations: list[int], free: list[int], size: int) -> int:
+    """Returns the free allocation that fits ``size`` bytes best, which is free no more.
 
-    That is the smallest block that is large enough, or else the largest one, which grows, or else a
-    new one.
+    That is the smallest allocation that is large enough, or else the largest one, which grows, or
+    else a new one.
 
-    >>> blocks, free = [100, 50, 80], [0, 1, 2]
-    >>> [best_fit(blocks, free, 60) for _ in range(4)], blocks
+    >>> allocations, free = [100, 50, 80], [0, 1, 2]
+    >>> [best_fit(allocations, free, 60) for _ in range(4)], allocations
     ([2, 0, 1, 3], [100, 60, 80, 60])
     """
     if not free:
-        blocks.append(size)
-        return len(blocks) - 1
-    found = min(free, key=lambda block: (blocks[block] < size, abs(blocks[block] - size)))
-    free.remove(found)
-    blocks[found] = max(blocks[found], size)
-    return found
+        allocations.append(size)
+        return len(allocations) - 1
+    best = min(free, key=lambda each: (allocations[each] < size, abs(allocations[each] - size)))
+    free.remove(best)
+    allocations[best] = max(allocations[best], size)
+    return best

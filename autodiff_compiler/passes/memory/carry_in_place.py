@@ -24,7 +24,7 @@ once, before the loop. If other operations of the same line still read the old v
 func @f(%x: f32[999], %n: int) -> (f32[999]) {
   %z: f32[999] = sin %x
   %a: f32[999], %m: int = for %p, %i in (0, %n, 1) carry (%c: f32[999] = %z) {
-    %d: f32[999] = into %c, %x, %c {text='np.add({0}, {1}, out={2})'}
+    %d: f32[999] = compute_into %c, %x, %c {text='np.add({0}, {1}, out={2})'}
     yield carry %d
   }
   return %a
@@ -53,7 +53,10 @@ from autodiff_compiler.passes.core.traversal import (
     with_inits,
     with_ops,
 )
-from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
+from autodiff_compiler.passes.destinations.operation_calls import (
+    accepts_destination,
+    build_with_destination,
+)
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 
 LOOPS = ("for", "while")
@@ -84,8 +87,8 @@ def _updated_after_repair(function: Function, site: Site) -> Function:
     A repair computes the value after the other readers of the old one, or copies the initial value
     before the loop, or both.
     """
-    made, param = site
-    delayed = _delayed(function, made, param)
+    update, param = site
+    delayed = _delayed(function, update, param)
     copied = (_with_copied_init(each, param) for each in dict.fromkeys((function, delayed)))
     for tried in (delayed, *copied):
         updated = None if tried is function else _updated_if_safe(tried, [site])
@@ -104,23 +107,23 @@ def _sites(region: Region, aliases: Mapping[Value, AliasSet]) -> Iterator[Site]:
         loop = Loop(op)
         makers = producers_among(loop.body.ops)
         for param, after in zip(loop.carry_params, loop.carry_yields):
-            made = makers.get(after)
-            if made is None or len(made.results) != 1 or made.result.type != param.type:
+            maker = makers.get(after)
+            if maker is None or len(maker.results) != 1 or maker.result.type != param.type:
                 continue
-            if size_of(param.type) >= costs().medium_bytes and _may_write(made, param, aliases):
-                yield made.result, param
+            if size_of(param.type) >= costs().medium_bytes and _may_write(maker, param, aliases):
+                yield maker.result, param
 
 
-def _may_write(made: Op, param: Value, aliases: Mapping[Value, AliasSet]) -> bool:
-    """True if ``made`` is a single call that may write to the memory of ``param``.
+def _may_write(op: Op, param: Value, aliases: Mapping[Value, AliasSet]) -> bool:
+    """True if ``op`` is a single call that may write to the memory of ``param``.
 
     A call that mixes elements must not read from there.
     """
-    if not accepts_destination(made):
+    if not accepts_destination(op):
         return False
-    if calls_of(made)[0].ufunc is not None:
+    if calls_of(op)[0].ufunc is not None:
         return True
-    reads = (aliases.get(o, frozenset()) for o in made.operands if isinstance(o, Value))
+    reads = (aliases.get(o, frozenset()) for o in op.operands if isinstance(o, Value))
     return not any(aliases[param] & each for each in reads)
 
 
@@ -131,27 +134,28 @@ def _updated(function: Function, sites: Mapping[Value, Value]) -> Function:
             return (op,)
         builder = Builder()
         with builder:
-            compute_into(builder, op, param)
+            build_with_destination(builder, op, param)
         return builder.ops
 
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def _delayed(function: Function, made: Value, param: Value) -> Function:
-    """Returns ``function`` with ``made`` computed after the readers of ``param`` in the same line.
+def _delayed(function: Function, update: Value, param: Value) -> Function:
+    """Returns ``function`` with ``update`` computed after the readers of ``param`` in the same
+    line.
 
     Only the next iteration may wait for it.
     """
 
     def region(inner: Region) -> Region:
         ops = [map_regions(op, region) for op in inner.ops]
-        places = [place for place, op in enumerate(ops) if made in op.results]
+        places = [place for place, op in enumerate(ops) if update in op.results]
         readers = [place for place, op in enumerate(ops) if param in uses_of(op)]
         if places and readers and readers[-1] > places[0]:
             first, last = places[0], readers[-1]
             between = ops[first + 1 : last + 1]
             one_line = all(op.span.line == ops[first].span.line for op in between)
-            if one_line and not any(made in uses_of(op) for op in between):
+            if one_line and not any(update in uses_of(op) for op in between):
                 ops[first : last + 1] = [*between, ops[first]]
         return with_ops(inner, ops)
 

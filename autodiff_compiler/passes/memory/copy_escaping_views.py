@@ -66,9 +66,9 @@ class _CopyInsertion:
             return self.owned_container(operand, maker)
         if isinstance(operand.type, ListType):
             with self.builder, self.builder.at(maker.span if maker else self.function.span):
-                made = list_own(operand)
-            made.name, made.has_user_name = operand.name, operand.has_user_name
-            return made
+                copied = list_own(operand)
+            copied.name, copied.has_user_name = operand.name, operand.has_user_name
+            return copied
         if isinstance(operand.type, ArrayType) and self.is_shared(operand):
             return self.copied(operand, maker)
         return operand
@@ -78,31 +78,31 @@ class _CopyInsertion:
         if all(a is b for a, b in zip(items, maker.operands)):
             return operand
         with self.builder, self.builder.at(maker.span):
-            made = self.builder.make(maker.opdef, items, maker.attrs)
-        made.name = operand.name
-        return made
+            container = self.builder.make(maker.opdef, items, maker.attrs)
+        container.name = operand.name
+        return container
 
     def is_shared(self, array: Value) -> bool:
         """True if ``array`` may share memory with a parameter or with a result before it."""
-        found = self.roots.of(array)
-        without_init = self.inits.roots_without_init(array) if FOREIGN in found else None
+        roots = self.roots.of(array)
+        without_init = self.inits.roots_without_init(array) if FOREIGN in roots else None
         if without_init is not None and not without_init & self.taken:
             self.inits.results.append(array)
-            found = without_init
-        shared = FOREIGN in found or not found.isdisjoint(self.taken)
-        self.taken.update(found)
+            roots = without_init
+        shared = FOREIGN in roots or not roots.isdisjoint(self.taken)
+        self.taken.update(roots)
         return shared
 
     def copied(self, array: Value, maker: Op | None) -> Value:
         # The copy of an argument belongs to no line of the user's.
         span = NOWHERE if maker is None or maker.name == "item" else maker.span
         with self.builder, self.builder.at(span):
-            made = copy(array)
+            result = copy(array)
         if self.function.role in ("value", "forward"):
-            made.name, made.has_user_name = array.name, array.has_user_name
+            result.name, result.has_user_name = array.name, array.has_user_name
         else:
-            made.name = ""
-        return made
+            result.name = ""
+        return result
 
 
 class _CopiedInits:
@@ -128,12 +128,12 @@ class _CopiedInits:
             return None
         if not surely_reads(loop, param):
             return None
-        found = self.roots.of(loop.carry_yields[place], {param})
-        return None if FOREIGN in found else found | {result}
+        roots = self.roots.of(loop.carry_yields[place], {param})
+        return None if FOREIGN in roots else roots | {result}
 
     def with_copies(self) -> list[Op]:
         """Returns the operations of the function with copies before the loops."""
-        found: list[Op] = []
+        ops: list[Op] = []
         for op in self.ops:
             for result in [each for each in op.results if each in self.results]:
                 loop, builder = Loop(op), Builder()
@@ -141,10 +141,10 @@ class _CopiedInits:
                 with builder, builder.at(op.span, op.role):
                     copied = copy(loop.inits[place])
                 copied.name, copied.has_user_name = loop.carry_params[place].name, True
-                found += builder.ops
+                ops += builder.ops
                 op = with_inits(op, {place: copied})
-            found.append(op)
-        return found
+            ops.append(op)
+        return ops
 
 
 def owns(function: Function, result: AnyOperand) -> bool:

@@ -16,8 +16,8 @@ value is read after its buffer was overwritten.
 ...     %b: f32[5000] = sin %x
 ...     %c: f32[5000] = mul %b, %x
 ...     %r: f32[5000] = index %u, %p {index=(('op', 0),)}
-...     %d: f32[5000] = into %c, 2.0, %r {text='np.add({0}, {1}, out={2})'}
-...     %v: f32[9,5000] = filled %d, %u
+...     %d: f32[5000] = compute_into %c, 2.0, %r {text='np.add({0}, {1}, out={2})'}
+...     %v: f32[9,5000] = after_write %d, %u
 ...     yield carry %v
 ...   }
 ...   return %a
@@ -25,9 +25,9 @@ value is read after its buffer was overwritten.
 ... ''')
 >>> print(*print_function(extend_destinations(before)).splitlines()[3:7], sep="\\n")
     %r: f32[5000] = index %u, %p {index=(('op', 0),)}
-    %b: f32[5000] = into %x, %r {text='np.sin({0}, out={1})'}
-    %c: f32[5000] = into %b, %x, %r {text='np.multiply({0}, {1}, out={2})'}
-    %d: f32[5000] = into %c, 2.0, %r {text='np.add({0}, {1}, out={2})'}
+    %b: f32[5000] = compute_into %x, %r {text='np.sin({0}, out={1})'}
+    %c: f32[5000] = compute_into %b, %x, %r {text='np.multiply({0}, {1}, out={2})'}
+    %d: f32[5000] = compute_into %c, 2.0, %r {text='np.add({0}, {1}, out={2})'}
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ from autodiff_compiler.ir.rewrite import (
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
-from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
+from autodiff_compiler.passes.destinations.operation_calls import (
+    accepts_destination,
+    build_with_destination,
+)
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 from autodiff_compiler.passes.schedule.tile_elementwise import consumed_arrays
 
 
 def extend_destinations(function: Function) -> Function:
     """Computes the operands of rows of ``computed_in_row_bytes`` or more in the rows themselves."""
-    if "into" not in function.op_names:
+    if "compute_into" not in function.op_names:
         return function
     for row in list(_written_rows(function.body)):
         before = _alias_candidates(function, row)
@@ -96,7 +99,7 @@ def _written_rows(region: Region) -> Iterator[Value]:
         if op.name != "for":
             continue
         loop = Loop(op)
-        written = {each.operands[-1] for each in loop.body.ops if each.name == "into"}
+        written = {each.operands[-1] for each in loop.body.ops if each.name == "compute_into"}
         for each in loop.body.ops:
             is_written = each.name == "index" and is_row(each) and each.result in written
             of_params = all(operand in loop.body.params for operand in each.operands)
@@ -119,7 +122,9 @@ def _retarget_chain(op: Op, row: Value, uses: UseCounts) -> Op:
     """Returns the loop ``op`` with ``row`` as destination of the calls that lead to its writer."""
     body = Loop(op).body
     makers = producers_among(each for each in body.ops if len(each.results) == 1)
-    writer = next(each for each in body.ops if each.name == "into" and each.operands[-1] is row)
+    writer = next(
+        each for each in body.ops if each.name == "compute_into" and each.operands[-1] is row
+    )
     calls = _chain_to(writer, makers, uses)
     if not calls:
         return op
@@ -130,7 +135,7 @@ def _retarget_chain(op: Op, row: Value, uses: UseCounts) -> Op:
         if each in calls:
             builder = Builder()
             with builder:
-                compute_into(builder, each, row)
+                build_with_destination(builder, each, row)
             ops += builder.ops
         elif each is not makers[row]:
             ops.append(each)
@@ -147,13 +152,13 @@ def _chain_to(writer: Op, makers: Producers, uses: UseCounts) -> list[Op]:
     calls: list[Op] = []
     elementwise, call = _is_ufunc(writer.attrs["text"]), writer
     while elementwise:
-        made = [makers[operand] for operand in call.operands if operand in makers]
-        alone = (m for m in made if m.result.type == row.type and uses.get(m.result) == 1)
-        found = next((m for m in alone if accepts_destination(m)), None)
-        if found is None:
+        operand_makers = [makers[operand] for operand in call.operands if operand in makers]
+        alone = (m for m in operand_makers if m.result.type == row.type and uses.get(m.result) == 1)
+        previous = next((m for m in alone if accepts_destination(m)), None)
+        if previous is None:
             break
-        calls.append(found)
-        elementwise, call = calls_of(found)[0].ufunc is not None, found
+        calls.append(previous)
+        elementwise, call = calls_of(previous)[0].ufunc is not None, previous
     return calls
 
 

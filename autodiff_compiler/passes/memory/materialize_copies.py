@@ -23,8 +23,8 @@ func @f(%x: f32[9,3000]) -> (f32[18,2999]) {
   %t: f32[9,2,2999] = transpose %w {perm=(0, 2, 1)}
   %c: f32[18,2999] = empty {dtype='float32', shape=(18, 2999)}
   %c_reshaped: f32[9,2,2999] = reshape %c {shape=(9, 2, 2999)}
-  %into_t: f32[9,2,2999] = into %t, %c_reshaped {text='np.copyto({1}, {0})'}
-  %c.1: f32[18,2999] = filled %into_t, %c
+  %into_t: f32[9,2,2999] = compute_into %t, %c_reshaped {text='np.copyto({1}, {0})'}
+  %c.1: f32[18,2999] = after_write %into_t, %c
   return %c.1
 }
 """
@@ -45,7 +45,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, array_type
 from autodiff_compiler.ir.rewrite import Producers
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.core.structure import reshape
-from autodiff_compiler.operators.destination_ops import empty, filled, into
+from autodiff_compiler.operators.destination_ops import after_write, compute_into, empty
 from autodiff_compiler.passes.core.traversal import rewrite_named
 
 #: Views that change the order of axes.
@@ -69,17 +69,17 @@ def materialize_copies(function: Function) -> Function:
 
 def _cast_copies(op: Op) -> bool:
     """True if ``op`` makes a large array of another dtype of the same kind, or of a wider one."""
-    made = op.result.type
-    if op.name != "cast" or len(op.operands) != 1 or size_of(made) < costs().large_bytes:
+    type_ = op.result.type
+    if op.name != "cast" or len(op.operands) != 1 or size_of(type_) < costs().large_bytes:
         return False
     (x,) = op.types
-    if not isinstance(x, ArrayType) or not isinstance(made, ArrayType) or x.shape != made.shape:
+    if not isinstance(x, ArrayType) or not isinstance(type_, ArrayType) or x.shape != type_.shape:
         return False
-    if x.dtype is None or made.dtype is None or x.dtype == made.dtype:
+    if x.dtype is None or type_.dtype is None or x.dtype == type_.dtype:
         return False
-    if "bfloat16" in (x.dtype, made.dtype):
+    if "bfloat16" in (x.dtype, type_.dtype):
         return False
-    return np.can_cast(np.dtype(x.dtype), np.dtype(made.dtype), "same_kind")
+    return np.can_cast(np.dtype(x.dtype), np.dtype(type_.dtype), "same_kind")
 
 
 def _reshape_copies(op: Op, makers: Producers) -> bool:
@@ -89,9 +89,9 @@ def _reshape_copies(op: Op, makers: Producers) -> bool:
         return False
     if size_of(op.result.type) < costs().large_bytes:
         return False
-    made = makers.get(transpose.operands[0])
-    if made is not None and made.name == "windows":
-        return size_of(op.result.type) > size_of(made.types[0]) > 0
+    maker = makers.get(transpose.operands[0])
+    if maker is not None and maker.name == "windows":
+        return size_of(op.result.type) > size_of(maker.types[0]) > 0
     return not _is_view(transpose, op.result.type)
 
 
@@ -124,6 +124,6 @@ def _filled_buffer(op: Op) -> Sequence[Op]:
         buffer.name, buffer.has_user_name = op.result.name, op.result.has_user_name
         alike = source_type.shape == type_.shape
         target = buffer if alike else reshape(buffer, shape=source_type.shape)
-        part = into(source, target, text="np.copyto({1}, {0})")
-        builder.make(filled, (part, buffer), {})
+        part = compute_into(source, target, text="np.copyto({1}, {0})")
+        builder.make(after_write, (part, buffer), {})
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

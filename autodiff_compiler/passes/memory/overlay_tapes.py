@@ -35,7 +35,7 @@ carry (%d: f32[] = %z) read (%e: f32[2500] = %a) {
 ... ''')
 >>> print(*print_function(overlay_tapes(before)).splitlines()[1:3], sep="\\n")
   %r: f32[9,5000] = sin %x
-  %t: f32[9,2500] = lane %r {axis=1, start=0, stop=2500}
+  %t: f32[9,2500] = slice_view %r {axis=1, start=0, stop=2500}
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from autodiff_compiler.ir.rewrite import Producers, producers, producers_among, 
 from autodiff_compiler.ir.types import Type, size_of
 from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
-from autodiff_compiler.operators.destination_ops import lane
+from autodiff_compiler.operators.destination_ops import slice_view
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 from autodiff_compiler.passes.destinations.operation_calls import without_order
 from autodiff_compiler.span import NOWHERE
@@ -146,9 +146,11 @@ def _with_slices(function: Function, taken: Sequence[Op]) -> Function:
 
     def visit(op: Op) -> Sequence[Op]:
         if not replaced.isdisjoint(op.results):
-            made = first.get(op.result)
-            return () if made is None else (made, *after[made.result])
-        if op.name == "into" and not replaced.isdisjoint(aliases.get(op.value_operand(-1), ())):
+            slice_ = first.get(op.result)
+            return () if slice_ is None else (slice_, *after[slice_.result])
+        if op.name == "compute_into" and not replaced.isdisjoint(
+            aliases.get(op.value_operand(-1), ())
+        ):
             op = replace(op, attrs={"text": without_order(op.attrs["text"])})
         return (op, *(each for result in op.results for each in after[result]))
 
@@ -216,19 +218,19 @@ class _Overlays:
             free = [tape for tape in self.first_writes if self.carried[tape] in after.tapes]
             array = Value(after.type, "tapes")
             large = size_of(after.type) >= costs().large_bytes
-            found = _best_layout(array, free) if large else {}
-            if len(found) > 1:
+            layout = _best_layout(array, free) if large else {}
+            if len(layout) > 1:
                 filled.remove(after)
                 type_ = array_type(array)
                 attrs = {"shape": type_.shape, "dtype": type_.dtype}
-                made = replace(self.makers[free[0]], results=(array,), attrs=attrs)
-                yield [made, *(self.slice_view(tape, array, found[tape]) for tape in found)]
-            for tape in found:
+                allocation = replace(self.makers[free[0]], results=(array,), attrs=attrs)
+                yield [allocation, *(self.slice_view(tape, array, layout[tape]) for tape in layout)]
+            for tape in layout:
                 del self.first_writes[tape]
 
     def slice_view(self, tape: Value, array: AnyOperand, where: AxisSlice) -> Op:
         """Returns the operation that takes the slice of ``array`` in which ``tape`` lies."""
-        return replace(self.makers[tape], opdef=lane, operands=(array,), attrs=asdict(where))
+        return replace(self.makers[tape], opdef=slice_view, operands=(array,), attrs=asdict(where))
 
 
 def _is_read_by_rows(tape: Value, function: Function) -> bool:
@@ -254,14 +256,14 @@ def _layout_along(array: Value, tapes: Sequence[Value], axis: int) -> dict[Value
 
     A tape as large as the array is left to ``assign_buffers``.
     """
-    found: dict[Value, AxisSlice] = {}
+    slices: dict[Value, AxisSlice] = {}
     start = 0
     for tape in tapes:
         (room, *around), (width, *others) = (_split_type(value, axis) for value in (array, tape))
         if around == others and 0 < width <= room - start and width < room:
-            found[tape] = AxisSlice(axis, start, start + width)
+            slices[tape] = AxisSlice(axis, start, start + width)
             start += width
-    return found
+    return slices
 
 
 def _split_type(value: Value, axis: int) -> list:
@@ -293,7 +295,7 @@ def _is_part(value: AnyOperand, tape: Value, makers: Producers) -> bool:
     """True if ``value`` is ``tape``, or is taken from it by subscripts alone."""
     while value is not tape:
         op = makers.get(value)
-        if op is None or op.name not in ("index", "filled", "set_item"):
+        if op is None or op.name not in ("index", "after_write", "set_item"):
             return False
-        value = op.operands[-1 if op.name == "filled" else 0]
+        value = op.operands[-1 if op.name == "after_write" else 0]
     return True

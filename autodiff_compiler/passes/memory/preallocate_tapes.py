@@ -64,11 +64,14 @@ from autodiff_compiler.ir.rewrite import (
     producers_among,
     use_counts,
 )
-from autodiff_compiler.operators.destination_ops import empty, filled
+from autodiff_compiler.operators.destination_ops import after_write, empty
 from autodiff_compiler.operators.elementwise.arithmetic import add
 from autodiff_compiler.operators.indexing.indexing import index, set_item
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
-from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
+from autodiff_compiler.passes.destinations.operation_calls import (
+    accepts_destination,
+    build_with_destination,
+)
 
 #: The index of the row at a place that is an operand.
 ROW = (("op", 0),)
@@ -105,17 +108,17 @@ class _Tape:
 
 def _rewrite_region(region: Region, uses: UseCounts) -> Region:
     makers = producers_among(region.ops)
-    found: dict[Op, list[_Tape]] = {}
+    tapes_of: dict[Op, list[_Tape]] = {}
     for op in region.ops:
         tape = _tape(op, makers, uses) if op.name == "stack_rows" else None
         if tape is not None:
-            found.setdefault(makers[tape.items], []).append(tape)
-    replaced = {op for tapes in found.values() for tape in tapes for op in tape.replaced}
+            tapes_of.setdefault(makers[tape.items], []).append(tape)
+    replaced = {op for tapes in tapes_of.values() for tape in tapes for op in tape.replaced}
     ops: list[Op] = []
     for op in region.ops:
         now = map_regions(op, lambda inner: _rewrite_region(inner, uses))
-        if op in found:
-            ops += _filling_loop(now, found[op])
+        if op in tapes_of:
+            ops += _filling_loop(now, tapes_of[op])
         elif op not in replaced:
             ops.append(now)
     return with_ops(region, ops)
@@ -163,7 +166,7 @@ def _filling_loop(op: Op, tapes: Sequence[_Tape]) -> list[Op]:
         with builder.block() as last:
             yields = [tape.named(rows.write(tape, param)) for tape, param in zip(tapes, params)]
     items = {tape.items for tape in tapes}
-    kept = [place for place, tape in enumerate(loop.stacked) if tape not in items]
+    other_places = [place for place, tape in enumerate(loop.stacked) if tape not in items]
     lead = loop.body.params[: len(loop.body.params) - loop.carries - len(loop.reads)]
     stack_end = loop.carries + len(loop.stacked)
     body = Region(
@@ -172,19 +175,24 @@ def _filling_loop(op: Op, tapes: Sequence[_Tape]) -> list[Op]:
         (
             *loop.carry_yields,
             *yields,
-            *[loop.stack_yields[place] for place in kept],
+            *[loop.stack_yields[place] for place in other_places],
             *loop.body.yields[stack_end:],
         ),
     )
     arrays = [tape.named(tape.array) for tape in tapes]
-    made = replace(
+    new_loop = replace(
         op,
         operands=(*loop.bounds, *loop.inits, *inits, *loop.reads),
-        results=(*loop.carried, *arrays, *[loop.stacked[place] for place in kept], loop.count),
+        results=(
+            *loop.carried,
+            *arrays,
+            *[loop.stacked[place] for place in other_places],
+            loop.count,
+        ),
         attrs={**op.attrs, "carries": loop.carries + len(tapes)},
         regions=(*op.regions[:-1], body),
     )
-    return [*builder.ops, made]
+    return [*builder.ops, new_loop]
 
 
 def _allocated(builder: Builder, tape: _Tape) -> Value:
@@ -222,17 +230,17 @@ class _RowWriter:
         with self.builder.block() as ops:
             with self.builder.at(maker.span, maker.role):
                 row = index(array, place, index=ROW)
-            made = compute_into(self.builder, maker, row, contiguous=True)
+            computed = build_with_destination(self.builder, maker, row, contiguous=True)
         at = self.ops.index(maker)
         self.ops[at : at + 1] = ops
-        return self.builder.make(filled, (made, array), {})
+        return self.builder.make(after_write, (computed, array), {})
 
     def row_maker(self, item: AnyOperand) -> Op | None:
         """Returns the single call that makes ``item``, if no other iteration reads that."""
-        made = next((op for op in self.loop.body.ops if item in op.results), None)
-        if made is None or not accepts_destination(made):
+        maker = next((op for op in self.loop.body.ops if item in op.results), None)
+        if maker is None or not accepts_destination(maker):
             return None
         aliases = alias_sets(self.loop.body)
         yields = [value for value in self.loop.body.yields if isinstance(value, Value)]
-        holders = [value for value in yields if made.result in aliases.get(value, ())]
-        return made if len(holders) == 1 else None
+        holders = [value for value in yields if maker.result in aliases.get(value, ())]
+        return maker if len(holders) == 1 else None

@@ -66,15 +66,15 @@ class ConflictResolver:
         self.tried: set[Any] = set()
 
     def resolved(
-        self, function: Function, marked: Function, found: Sequence[Conflict]
+        self, function: Function, marked: Function, conflicts: Sequence[Conflict]
     ) -> tuple[Function, list[Conflict]]:
         """Returns the repaired function, and the conflicts without a repair.
 
-        ``marked`` is the function with the updates in place that have the conflicts ``found``.
+        ``marked`` is the function with the updates in place that have the conflicts ``conflicts``.
         """
         facts, repairs, unresolved = _Facts(marked), _Repairs(), []
         repaired: set[Op | None] = set()  # the updates of a copy
-        for conflict in found:
+        for conflict in conflicts:
             if conflict.victim is None and conflict.writer in repaired:
                 continue
             if not self.repair(facts, conflict, repairs):
@@ -105,8 +105,8 @@ class ConflictResolver:
 
     def copy_parts(self, facts: _Facts, victim: Value, writer: Op, repairs: _Repairs) -> bool:
         parts, yields = facts.parts(victim, writer)
-        for found, noted in ((parts, repairs.copied_parts), (yields, repairs.copied_yields)):
-            new = [value for value in found if value in noted or self.is_new(value)]
+        for values, noted in ((parts, repairs.copied_parts), (yields, repairs.copied_yields)):
+            new = [value for value in values if value in noted or self.is_new(value)]
             noted.update(new)
             if new:
                 return True
@@ -175,7 +175,7 @@ class _Facts:
 
         Returns also the results of branches that save one, while the other branch has no value.
         """
-        found: list[Value] = []
+        parts: list[Value] = []
         saved: list[Value] = []
         seen, waiting = {victim}, [victim]
         written = self.aliases.get(writer.result, NONE)
@@ -188,14 +188,14 @@ class _Facts:
             if not further and op is not None:
                 touches = op.viewed and self.aliases.get(value, NONE) & written
                 if touches and is_small(op, writer):
-                    found.append(value)
+                    parts.append(value)
                     continue
                 # A tuple or the result of a call may hold a view.
                 further = memory_effect(op).shares
             new = dict.fromkeys(v for v in further if isinstance(v, Value) and v not in seen)
             seen.update(new)
             waiting += new
-        return found, saved
+        return parts, saved
 
     def is_unset(self, operand: AnyOperand) -> bool:
         """True if ``operand`` stands for a value that its branch does not have."""
@@ -230,11 +230,11 @@ def is_small(view: Op, writer: Op) -> bool:
 
     If sizes are unknown, any part counts as small.
     """
-    part, whole = view.result.type, writer.result.type
+    part, array = view.result.type, writer.result.type
     if isinstance(part, ArrayType) and part.shape == ():
         return True
-    if size_of(part) and size_of(whole):
-        return costs().copied_part_ratio * size_of(part) <= size_of(whole)
+    if size_of(part) and size_of(array):
+        return costs().copied_part_ratio * size_of(part) <= size_of(array)
     return view.name == "index" and any(item not in (FULL, "...") for item in view.attrs["index"])
 
 

@@ -20,8 +20,8 @@ reverse, and the result needs no flip.
 func @f(%x: f32[99999]) -> (f32[99999]) {
   %a: f32[99999] = sin %x
   %r: f32[99999] = flip %a {axes=(0,)}
-  %c: f32[99999] = into %r, %r {text='{0}.cumsum(axis=0, out={1})'}
-  %y: f32[99999] = filled %c, %a
+  %c: f32[99999] = compute_into %r, %r {text='{0}.cumsum(axis=0, out={1})'}
+  %y: f32[99999] = after_write %c, %a
   return %y
 }
 """
@@ -42,7 +42,7 @@ from autodiff_compiler.ir.rewrite import (
     use_counts,
 )
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.operators.destination_ops import filled, into
+from autodiff_compiler.operators.destination_ops import after_write, compute_into
 from autodiff_compiler.passes.core.traversal import with_body, with_ops
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 
@@ -64,9 +64,11 @@ def _rewrite_region(region: Region, uses: UseCounts) -> Region:
         array, reverse, scan = (op.result for op in chain)
         attrs = {"text": calls_of(chain[2])[0].text}
         replacements[chain[2]] = replace(
-            chain[2], opdef=into, operands=(reverse, reverse), attrs=attrs
+            chain[2], opdef=compute_into, operands=(reverse, reverse), attrs=attrs
         )
-        replacements[flip_back] = replace(flip_back, opdef=filled, operands=(scan, array), attrs={})
+        replacements[flip_back] = replace(
+            flip_back, opdef=after_write, operands=(scan, array), attrs={}
+        )
     return with_ops(
         region,
         [
@@ -81,21 +83,25 @@ def _reversed_scan(flip_back: Op, makers: Producers) -> Sequence[Op] | None:
 
     Returns None unless the array is large and belongs to this function.
     """
-    found: list[Op] = []
+    chain: list[Op] = []
     op = flip_back
     for _ in range(3):
         maker = makers.get(op.operands[0]) if op.operands else None
         if maker is None or len(maker.results) != 1:
             return None
-        found.append(maker)
+        chain.append(maker)
         op = maker
-    scan, flip, made = found
+    scan, flip, allocation = chain
     fits = flip_back.name == flip.name == "flip" and flip_back.attrs == flip.attrs
-    fits = fits and made.result.type == flip_back.result.type
+    fits = fits and allocation.result.type == flip_back.result.type
     fits = fits and size_of(flip_back.result.type) >= costs().large_bytes
     calls = calls_of(scan) if fits and len(scan.operands) == 1 else ()
-    owned = not made.regions and memory_effect(made).owns and not memory_effect(made).shares
-    return (made, flip, scan) if owned and len(calls) == 1 and calls[0].is_scan else None
+    owned = (
+        not allocation.regions
+        and memory_effect(allocation).owns
+        and not memory_effect(allocation).shares
+    )
+    return (allocation, flip, scan) if owned and len(calls) == 1 and calls[0].is_scan else None
 
 
 __all__ = ["scan_in_place"]

@@ -50,19 +50,19 @@ def update_arrays_in_place(function: Function) -> Function:
     resolver, rounds = ConflictResolver(), costs().overwrite_rounds
     for number in range(len(sites) + rounds):
         marked = _marked(function, sites)
-        found = conflicts(marked) if sites else []
-        if not found:
+        reported = conflicts(marked) if sites else []
+        if not reported:
             return marked
-        unresolved = found
+        unresolved = reported
         if number < rounds:
-            function, unresolved = resolver.resolved(function, marked, found)
+            function, unresolved = resolver.resolved(function, marked, reported)
         sites -= _writers(unresolved) or (sites if unresolved else set())
     return function
 
 
-def _writers(found: Sequence[Conflict]) -> set[Value]:
+def _writers(reported: Sequence[Conflict]) -> set[Value]:
     """Returns the results of the updates that stay copies, or none if that is unknown of one."""
-    writers = {conflict.writer for conflict in found}
+    writers = {conflict.writer for conflict in reported}
     return set() if None in writers else {op.result for op in writers if op is not None}
 
 

@@ -161,25 +161,25 @@ class _Roots:
 
     def reach(self, sources: Iterable[AnyOperand], target: Value) -> None:
         if _holds(target):
-            found = self.roots.setdefault(target, set())
-            found.update(*(self.of(source) for source in sources))
+            roots = self.roots.setdefault(target, set())
+            roots.update(*(self.of(source) for source in sources))
 
     def of(self, operand: AnyOperand) -> set[Value | None]:
         return self.roots.get(operand, set()) if isinstance(operand, Value) else set()
 
     def may_be_changed(self, param: Value, site: _Site) -> bool:
         """True if ``param`` is a list that may be the one that ``site`` changes."""
-        found = self.of(site.op.operands[0])
-        return isinstance(param.type, ListType) and not found.isdisjoint(self.of(param))
+        list_roots = self.of(site.op.operands[0])
+        return isinstance(param.type, ListType) and not list_roots.isdisjoint(self.of(param))
 
     def may_change_in_place(self, site: _Site) -> bool:
         """True if no alias of the list is used after its change."""
-        found = self.of(site.op.operands[0])
-        if None in found:
+        list_roots = self.of(site.op.operands[0])
+        if None in list_roots:
             return False
 
         def has_alias(values: Iterable[Value], known: frozenset[Value]) -> bool:
-            return any(v in known and not found.isdisjoint(self.of(v)) for v in values)
+            return any(v in known and not list_roots.isdisjoint(self.of(v)) for v in values)
 
         if has_alias(site.position.used_later(), site.position.known):
             return False

@@ -79,19 +79,19 @@ def _shares_a_part(parts: Sequence[Op], makers: Producers) -> bool:
     inner = producers_among(parts)
     dependent = [op for op in parts if not inner.keys().isdisjoint(op.operands)]
     return any(
-        _computes_same(op, made, inner, makers)
+        _computes_same(op, other_op, inner, makers)
         for op in dependent
-        for made in makers.values()
-        if made.opdef is op.opdef
+        for other_op in makers.values()
+        if other_op.opdef is op.opdef
     )
 
 
-def _computes_same(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
-    """True if ``made`` computes the same elements as ``part``, perhaps in another shape."""
-    attrs = [{**op.attrs, "keepdims": None, "shape": None} for op in (part, made)]
-    if part.opdef is not made.opdef or attrs[0] != attrs[1]:
+def _computes_same(part: Op, other_op: Op, inner: Producers, makers: Producers) -> bool:
+    """True if ``other_op`` computes the same elements as ``part``, perhaps in another shape."""
+    attrs = [{**op.attrs, "keepdims": None, "shape": None} for op in (part, other_op)]
+    if part.opdef is not other_op.opdef or attrs[0] != attrs[1]:
         return False
-    for operand, other in zip(part.operands, made.operands):
+    for operand, other in zip(part.operands, other_op.operands):
         while other not in inner and (view := makers.get(other)) and view.name == "reshape":
             other = view.operands[0]
         if operand is other:
@@ -99,7 +99,7 @@ def _computes_same(part: Op, made: Op, inner: Producers, makers: Producers) -> b
         one, two = inner.get(operand), makers.get(other)
         if one is None or two is None or not _computes_same(one, two, inner, makers):
             return False
-    return len(part.operands) == len(made.operands)
+    return len(part.operands) == len(other_op.operands)
 
 
 def _parts(op: Op) -> Sequence[Op]:
@@ -107,8 +107,10 @@ def _parts(op: Op) -> Sequence[Op]:
     assert op.opdef.decompose is not None
     builder = Builder()
     with builder, builder.at(op.span, op.role):
-        found = call_with_named(op.opdef.decompose, rule_arguments(op.opdef, op.operands, op.attrs))
-    if found is None or found.type != op.result.type:
+        result = call_with_named(
+            op.opdef.decompose, rule_arguments(op.opdef, op.operands, op.attrs)
+        )
+    if result is None or result.type != op.result.type:
         return (op,)
     for each in builder.ops:
         if each.name in ALLOCATIONS:

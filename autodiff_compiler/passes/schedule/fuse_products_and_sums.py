@@ -25,8 +25,8 @@ factors.
 ... ''')
 >>> print(print_function(fuse_products_and_sums(before)), end='')
 func @f(%x: f32[30,50], %y: f32[30,50]) -> (f32[], f32[30]) {
-  %s!: f32[] = dot %x, %y {axes=(0, 1), keepdims=False}
-  %x_dot_x: f32[30] = dot %x, %x {axes=(1,), keepdims=False}
+  %s!: f32[] = sum_of_products %x, %y {axes=(0, 1), keepdims=False}
+  %x_dot_x: f32[30] = sum_of_products %x, %x {axes=(1,), keepdims=False}
   %m!: f32[30] = div %x_dot_x, 50
   return %s, %m
 }
@@ -43,7 +43,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, array_ty
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.operators.core.structure import sum_
-from autodiff_compiler.operators.destination_ops import dot
+from autodiff_compiler.operators.destination_ops import sum_of_products
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 from autodiff_compiler.passes.simplify.dce import dce
 
@@ -53,8 +53,8 @@ FUSED_DTYPES = ("float32", "float64")
 
 def fuse_products_and_sums(function: Function) -> Function:
     """Fuses products in ``function`` with their sums and means."""
-    found = _RULES.rewrite(function)
-    return function if found is function else dce(found)
+    rewritten = _RULES.rewrite(function)
+    return function if rewritten is function else dce(rewritten)
 
 
 def _factors(op: Op | None) -> tuple[AnyOperand, AnyOperand] | None:
@@ -103,7 +103,7 @@ def _sum_of_rows(
     """Returns the sums of ``a * b`` over the last axis, where ``b`` has all terms of a row."""
     if type_of(b) != type_ and not _has_full_rows(b, type_):
         return None
-    return dot(a, b, axes=over, keepdims=keepdims)
+    return sum_of_products(a, b, axes=over, keepdims=keepdims)
 
 
 def _sum_over_axes(
@@ -120,8 +120,10 @@ def _sum_over_axes(
     if sums_all and type_.dtype == "float32" and run > costs().blas_terms:
         if shape[-1] < costs().row_sum_terms:
             return None
-        return sum_(dot(a, b, axes=(rank - 1,), keepdims=False), axes=None, keepdims=False)
-    return dot(a, b, axes=over, keepdims=keepdims)
+        return sum_(
+            sum_of_products(a, b, axes=(rank - 1,), keepdims=False), axes=None, keepdims=False
+        )
+    return sum_of_products(a, b, axes=over, keepdims=keepdims)
 
 
 def _has_full_rows(b: AnyOperand, type_: ArrayType) -> bool:

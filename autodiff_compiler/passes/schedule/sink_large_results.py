@@ -85,20 +85,20 @@ def _advance_reductions(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[O
     """
     last = _last_uses(ops, yields)
     done: list[Op] = []
-    made: dict[Value, int] = {}
+    defined_at: dict[Value, int] = {}
     for place, op in enumerate(ops):
         read = [value for value in uses_of(op) if size_of(value.type) >= costs().large_bytes]
         at = len(done)
-        is_last = read and all(value in made and last[value] <= place for value in read)
+        is_last = read and all(value in defined_at and last[value] <= place for value in read)
         if is_last and _reduces(op, read):
-            ready = max((made.get(value, -1) for value in uses_of(op)), default=-1) + 1
-            found = (
+            ready = max((defined_at.get(value, -1) for value in uses_of(op)), default=-1) + 1
+            places = (
                 k for k in range(ready, at) if _may_sink(done[k]) and _may_overwrite(done[k], read)
             )
-            at = next(found, at)
+            at = next(places, at)
         done.insert(at, op)
         for moved in range(at, len(done)):
-            made.update((result, moved) for result in done[moved].results)
+            defined_at.update((result, moved) for result in done[moved].results)
     return done
 
 

@@ -24,11 +24,11 @@ func @f(%x: f32[1000000]) -> (f32[1000000], f32[]) {
   %filled: f32[] = full {dtype='float32', shape=(), value=0}
   %b: f32[1000000], %s: f32[], %count: int = for %tile, %tile.1 in (0, 1000000, 62500) \
 carry (%b.1: f32[1000000] = %b_whole, %s.1: f32[] = %filled) {
-    %x_part: f32[62500] = part %x, %tile.1 {rows=62500}
+    %x_part: f32[62500] = tile_view %x, %tile.1 {rows=62500}
     %a: f32[62500] = sin %x_part
-    %b_part: f32[62500] = part %b.1, %tile.1 {rows=62500}
-    %b.2: f32[62500] = into %a, %x_part, %b_part {text='np.multiply({0}, {1}, out={2})'}
-    %b.3: f32[1000000] = filled %b.2, %b.1
+    %b_part: f32[62500] = tile_view %b.1, %tile.1 {rows=62500}
+    %b.2: f32[62500] = compute_into %a, %x_part, %b_part {text='np.multiply({0}, {1}, out={2})'}
+    %b.3: f32[1000000] = after_write %b.2, %b.1
     %c: f32[62500] = exp %b.2
     %sum_c: f32[] = sum %c {axes=None, keepdims=False}
     %s_plus_sum_c: f32[] = add %s.1, %sum_c
@@ -60,13 +60,13 @@ from autodiff_compiler.ir.nodes import (
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.core.structure import full
-from autodiff_compiler.operators.destination_ops import empty, filled, into, part
+from autodiff_compiler.operators.destination_ops import after_write, compute_into, empty, tile_view
 from autodiff_compiler.operators.elementwise.arithmetic import add
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.template_calls import Operand, calls_of
 
 #: Reductions that may go over the tiles, and those that may go over the other axes of a tile.
-TOTALS = ("sum", "dot")
+TOTALS = ("sum", "sum_of_products")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 
 
@@ -91,7 +91,7 @@ class _FusionGroups:
         self.body, self.changed = body, False
         self.done: list[Op] = []
         self.group: list[Op] = []
-        self.made: set[Value] = set()
+        self.computed: set[Value] = set()
         self.readers: dict[Value, list[Op | None]] = {}
         for op in body.ops:
             for value in uses_of(op):
@@ -115,11 +115,11 @@ class _FusionGroups:
             read = uses_of(op)
             if late.isdisjoint(read) and self.can_join(op):
                 self.group.append(op)
-                self.made.update(op.results)
+                self.computed.update(op.results)
             elif self.group and _is_barrier(op):
                 rest = list(ops[place:])
                 break
-            elif self.made.isdisjoint(read) and late.isdisjoint(read):
+            elif self.computed.isdisjoint(read) and late.isdisjoint(read):
                 self.done.append(op)
             elif self.group and _is_small(op, _size(self.group[0])):
                 delayed.append(op)
@@ -139,14 +139,16 @@ class _FusionGroups:
             return False
         # Only tiles of the group's results exist, so that no operation reads one as a whole.
         if not all(
-            _has_tiles(operand, shape) or operand not in self.made and _is_broadcast(operand, shape)
+            _has_tiles(operand, shape)
+            or operand not in self.computed
+            and _is_broadcast(operand, shape)
             for operand in op.operands
         ):
             return False
         return {o.result for o in self.group if _is_total(o)}.isdisjoint(uses_of(op))
 
     def can_join_total(self, op: Op) -> bool:
-        if self.made.isdisjoint(op.operands) or _size(op) != _size(self.group[0]):
+        if self.computed.isdisjoint(op.operands) or _size(op) != _size(self.group[0]):
             return False
         return all(_has_tiles(operand, _shape(op.operands[0]) or ()) for operand in op.operands)
 
@@ -158,7 +160,7 @@ class _FusionGroups:
         if shape[0] != first[0] or size > math.prod(first):
             return False
         # A narrower operation joins if it depends on the group.
-        return size == math.prod(first) or not self.made.isdisjoint(uses_of(op))
+        return size == math.prod(first) or not self.computed.isdisjoint(uses_of(op))
 
     def finish_group(self) -> None:
         """Ends the group: with a loop if the group is long enough."""
@@ -168,7 +170,7 @@ class _FusionGroups:
         else:
             self.done += loop.build()
             self.changed = True
-        self.group, self.made = [], set()
+        self.group, self.computed = [], set()
 
 
 class _TiledLoop:
@@ -239,9 +241,9 @@ class _TiledLoop:
         type_ = array_type(op.result)
         if _is_total(op):
             return full(shape=type_.shape, dtype=type_.dtype, value=0)
-        made = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
-        made.name = f"{op.result.name}_whole" if op.result.name else "whole"
-        return made
+        init = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
+        init.name = f"{op.result.name}_whole" if op.result.name else "whole"
+        return init
 
     def tile_of(self, operand: AnyOperand, shape: Sequence[int]) -> AnyOperand:
         """Returns the tile of an operand, or the operand if every tile reads the same."""
@@ -252,7 +254,7 @@ class _TiledLoop:
         return self.tiles[operand]
 
     def take_tile(self, array: Value) -> Value:
-        return self.builder.make(part, (array, self.start), {"rows": self.rows})
+        return self.builder.make(tile_view, (array, self.start), {"rows": self.rows})
 
     def add(self, op: Op) -> None:
         """Adds an operation of the group, on tiles."""
@@ -265,28 +267,30 @@ class _TiledLoop:
         shape = _worked_on(op) or ()
         operands = tuple(self.tile_of(operand, shape) for operand in op.operands)
         if op not in self.carried:
-            made = self.builder.make(op.opdef, operands, op.attrs)
+            result = self.builder.make(op.opdef, operands, op.attrs)
         else:
-            made = self.computed_into_tile(op, operands)
-            self.after[op] = self.builder.make(filled, (made, self.carried[op]), {})
-        made.name = op.result.name
-        self.tiles[op.result] = made
+            result = self.computed_into_tile(op, operands)
+            self.after[op] = self.builder.make(after_write, (result, self.carried[op]), {})
+        result.name = op.result.name
+        self.tiles[op.result] = result
 
     def computed_into_tile(self, op: Op, operands: Sequence[AnyOperand]) -> Value:
         """Computes the result in a tile of the array to fill; several calls need a copy."""
         calls, target = calls_of(op), self.take_tile(self.carried[op])
         if len(calls) == 1:
             given = [operands[a.place] if isinstance(a, Operand) else a for a in calls[0].arguments]
-            return self.builder.make(into, (*given, target), {"text": calls[0].text})
-        made = self.builder.make(op.opdef, operands, op.attrs)
-        return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
+            return self.builder.make(compute_into, (*given, target), {"text": calls[0].text})
+        computed = self.builder.make(op.opdef, operands, op.attrs)
+        return self.builder.make(
+            compute_into, (computed, target), {"text": "np.maximum({0}, {0}, out={1})"}
+        )
 
 
 @dataclass(frozen=True)
 class _Fill:
     """The operation of a loop, at ``place``, that fills a tile or row of a carried array.
 
-    kind    "part" for a tile, "index" for a row
+    kind    "tile_view" for a tile, "index" for a row
     start   the number of the tile or row
     view    the operation that takes the tile or row of the array, if there is one
     """
@@ -309,7 +313,9 @@ def consumed_arrays(loop: Loop, carry: int, aliases: Mapping[Value, AliasSet]) -
     of its memory.
     """
     param = loop.carry_params[carry]
-    takes = [op for op in loop.body.ops if op.name == "part" or op.name == "index" and is_row(op)]
+    takes = [
+        op for op in loop.body.ops if op.name == "tile_view" or op.name == "index" and is_row(op)
+    ]
     fill = _fill_of(loop, param, takes)
     if fill is None:
         return []
@@ -357,11 +363,11 @@ def _read_otherwise(loop: Loop, fill: _Fill, same: Sequence[Op], views: set[Valu
         if op.opdef.views and op.operands[0] in views:
             views.update(op.results)
     # The call that fills a row may read more than that row.
-    late = fill.place + (fill.kind == "part")
-    found = {value for op in ops if op not in same for value in uses_of(op)} - views
-    found.update(value for op in ops[late:] for value in uses_of(op))
+    late = fill.place + (fill.kind == "tile_view")
+    values = {value for op in ops if op not in same for value in uses_of(op)} - views
+    values.update(value for op in ops[late:] for value in uses_of(op))
     given = (*loop.bounds, *loop.inits, *loop.body.yields)
-    return found | {value for value in given if isinstance(value, Value)}
+    return values | {value for value in given if isinstance(value, Value)}
 
 
 def _is_barrier(op: Op) -> bool:

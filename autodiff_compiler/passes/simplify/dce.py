@@ -66,9 +66,9 @@ class _Liveness:
         self._enter(body, None)
         self.mark(body.yields)
         for op in list(self._around):
-            if not op.regions and op.name != "demand" and effects.has(op):
+            if not op.regions and op.name != "require" and effects.has(op):
                 self._run(op)
-        self._demands = [op for op in self._around if op.name == "demand"]
+        self._requires = [op for op in self._around if op.name == "require"]
 
     def mark(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
@@ -79,7 +79,7 @@ class _Liveness:
     def mark_all(self) -> None:
         """Marks everything that lives, and the demands for items that nothing else reads."""
         self._propagate()
-        for op in reversed(self._demands):
+        for op in reversed(self._requires):
             if self.values.isdisjoint(op.operands):
                 self._run(op)
                 self._propagate()

@@ -1,7 +1,7 @@
 """Removes the markers of custom derivative rules once nothing is left to differentiate.
 
-A ``ruled`` value becomes the value that it stands for, and so does a ``stop_gradient``. Of the two
-names the one that the user gave stays.
+A ``custom_rule`` value becomes the value that it stands for, and so does a ``stop_gradient``. Of
+the two names the one that the user gave stays.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -13,7 +13,7 @@ names the one that the user gave stays.
 ... }
 ... func @f(%x: float) -> (float) {
 ...   %out: float = neg %x
-...   %y!: float = ruled %x, %out {rule=@half, wrt=(0,)}
+...   %y!: float = custom_rule %x, %out {rule=@half, wrt=(0,)}
 ...   return %y
 ... }
 ... ''')
@@ -34,14 +34,14 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 
 def drop_custom_rules(function: Function) -> Function:
-    """Removes ``ruled`` and ``stop_gradient`` from ``function``, but not from its callees."""
+    """Removes ``custom_rule`` and ``stop_gradient`` from ``function``, but not from its callees."""
     made = producers(function.body)
     mapping: dict[Value, AnyOperand] = {}
     names: dict[Value, Value] = {}
 
     def visit(op: Op) -> Sequence[Op]:
         stops = op.name == "stop_gradient" and op.types == (op.result.type,)
-        if op.name != "ruled" and not stops:
+        if op.name != "custom_rule" and not stops:
             return (op,)
         for result, value in zip(op.results, op.operands[-len(op.results) :]):
             mapping[result] = value

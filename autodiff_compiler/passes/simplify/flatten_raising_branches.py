@@ -23,7 +23,7 @@ after the ``raise``. The values that the raising branch would have yielded are n
 >>> print(print_function(flatten_raising_branches(before)), end='')
 func @f(%x: float, %bad: bool) -> (float) {
   if %bad {
-    fail 'no' {error='ValueError'}
+    raise 'no' {error='ValueError'}
     yield
   } else {
     yield

@@ -57,7 +57,7 @@ def inline_element_calls(function: Function) -> Function:
             callee = op.attrs["callee"]
             if op.results in outside_loops or "recompute" in op.attrs or not accesses.of(callee):
                 return False
-            return sum(1 for _ in callee.body.walk()) <= costs().written_out_operations
+            return sum(1 for _ in callee.body.walk()) <= costs().inlined_operations
 
         return inline_calls(each, should) if "call" in each.op_names else each
 

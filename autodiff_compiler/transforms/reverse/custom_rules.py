@@ -1,6 +1,6 @@
-"""The reverse rule of ``ruled`` values: the rule that the user gave, inlined in backward.
+"""The reverse rule of ``custom_rule`` values: the rule that the user gave, inlined in backward.
 
-    %y: f32[2] = ruled %x, %y_0 {rule=@square_bprop, wrt=(0,)}
+    %y: f32[2] = custom_rule %x, %y_0 {rule=@square_bprop, wrt=(0,)}
 
 equals ``%y_0`` in forward. In backward the operations of ``@square_bprop(%x, %y, %d_y)`` replace
 the derivative of the operations that computed ``%y_0``. They are ordinary operations: what they do
@@ -18,7 +18,7 @@ from autodiff_compiler.transforms.reverse.branches_and_calls import SweepProtoco
 from autodiff_compiler.transforms.reverse.cotangents import Cotangents, conform
 
 
-def reverse_ruled(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
+def reverse_custom_rule(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
     """Inlines the rule for the cotangents of the results."""
     if not any(scope.has_cotangent(result) for result in op.results):
         return op
@@ -38,10 +38,10 @@ def reverse_ruled(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
 
 
 def stands_for(ops: Sequence[Op]) -> dict[Value, Value]:
-    """Maps ``ruled`` results to the values that they equal at run time."""
+    """Maps ``custom_rule`` results to the values that they equal at run time."""
     found: dict[Value, Value] = {}
     for op in ops:
-        if op.name == "ruled":
+        if op.name == "custom_rule":
             for result, value in zip(op.results, op.operands[-len(op.results) :]):
                 if isinstance(value, Value):
                     found[result] = found.get(value, value)

@@ -136,7 +136,7 @@ def _save_comparisons_only(
     compared: defaultdict[Value, list[Op]] = defaultdict(list)
     for op in comparisons:
         for value in uses_of(op):
-            large = size_of(value.type) >= costs().recomputed_bytes
+            large = size_of(value.type) >= costs().rematerialised_bytes
             if large and value in made and value not in read_otherwise:
                 compared[value].append(op)
     gone: set[Op] = set()

@@ -70,7 +70,7 @@ def free_row_reads(
         reads_row = op.name == "index" and op.operands[0] not in elsewhere
         if reads_row and trip_count is not None:
             rows = trip_count * size_of(op.result.type)
-            reads_row = size_of(op.types[0]) <= costs().kept_for_rows_ratio * rows
+            reads_row = size_of(op.types[0]) <= costs().saved_for_rows_ratio * rows
         counts = op.name in ("add", "sub", "mul") and op.result.type == INT
         if (reads_row or counts) and all(map(is_place, op.operands[reads_row:])):
             found.add(op)
@@ -185,11 +185,11 @@ class _LateRematerialization:
         size = size_of(op.result.type)
         as_large = bisect_left(self.sizes, size)
         if self.taped is None:
-            large = size >= costs().recomputed_bytes
+            large = size >= costs().rematerialised_bytes
             several = len(self.sizes) - as_large > 1
         else:
             large, several = op.result not in self.taped, False
-        steps = costs().recomputed_steps if several else 0
+        steps = costs().rematerialised_steps if several else 0
         found = self.steps_to(op, steps) if large else None
         if found:
             self.insert(op.result, found)

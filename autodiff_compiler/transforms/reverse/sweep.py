@@ -49,7 +49,7 @@ from autodiff_compiler.transforms.reverse.cotangents import (
     leaves,
     one_leaf,
 )
-from autodiff_compiler.transforms.reverse.custom_rules import reverse_ruled, stands_for
+from autodiff_compiler.transforms.reverse.custom_rules import reverse_custom_rule, stands_for
 from autodiff_compiler.transforms.reverse.loops import reverse_loop
 from autodiff_compiler.transforms.reverse.partition import partition, prune
 from autodiff_compiler.transforms.reverse.zero_wins import adjoint_with_zeros
@@ -425,7 +425,7 @@ RULES: dict[str, Rule | Callable[..., Op]] = {
     "for": reverse_for,
     "while": reverse_loop,
     "call": reverse_call,
-    "ruled": reverse_ruled,
+    "custom_rule": reverse_custom_rule,
     "make_tuple": reverse_items,
     "make_dict": reverse_items,
     "item": reverse_item,

@@ -104,7 +104,7 @@ def transpose_adjoint(
 def jvp_of_rule(
     op: Op, dots: Mapping[int, AnyOperand], adjoint: ReverseTransform
 ) -> Sequence[AnyOperand]:
-    """Builds the tangents of ``ruled`` results by transposing the user's rule.
+    """Builds the tangents of ``custom_rule`` results by transposing the user's rule.
 
     The rule must be linear in the cotangents; else ``adjoint`` records a problem.
     """

@@ -323,7 +323,7 @@ RULES: dict[str, Callable[[TangentSweep, Op], None]] = {
     "for": jvp_loop,
     "while": jvp_loop,
     "call": jvp_call,
-    "ruled": jvp_custom_rule,
+    "custom_rule": jvp_custom_rule,
     "make_tuple": jvp_items,
     "make_dict": jvp_items,
     "item": jvp_item,

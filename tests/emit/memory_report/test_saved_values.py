@@ -172,7 +172,7 @@ def docstring(fn, *types):
 
 def test_a_docstring_tells_of_large_values_alone():
     tensors = (ms.Tensor(np.zeros(shape, np.float32)) for shape in ((512, 64), (64, 64)))
-    told = docstring(forty, *tensors).partition("Kept for backward")[2]
+    told = docstring(forty, *tensors).partition("Saved for backward")[2]
     line = forty.__code__.co_firstlineno + 2
     assert told.startswith(", in bytes (5,373,952 in all, arguments not counted):\n")
     assert f"f32[41,512,64]  5,373,952  made by {line}|, needed by {line}|" in told

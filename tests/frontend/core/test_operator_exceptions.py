@@ -90,6 +90,6 @@ def test_shapes_that_are_not_known_may_not_fit() -> None:
 
 
 def test_a_variable_that_is_not_set_is_not_caught() -> None:
-    fail = operation(effects.fail, "no value", error="UnboundLocalError")
+    fail = operation(effects.raise_error, "no value", error="UnboundLocalError")
     assert exceptions_of(fail) == ()
-    assert exceptions_of(operation(effects.fail, "no item", error="KeyError")) == (KeyError,)
+    assert exceptions_of(operation(effects.raise_error, "no item", error="KeyError")) == (KeyError,)

@@ -41,13 +41,15 @@ def in_two_parts(filled: str = "%d.1") -> str:
         f"%old.0: f32[50] = index %old {half[0]}", "%u: f32[50] = exp %old.0",
         f"%old.1: f32[50] = index %old {half[1]}", "%w: f32[50] = exp %old.1",
         f"%left: f32[50] = index %row {half[0]}",
-        "%v.0: f32[50] = into %w, %left {text='np.sin({0}, out={1})'}",
-        "%d.1: f32[100] = filled %v.0, %row", f"%right: f32[50] = index {filled} {half[1]}",
-        "%v.1: f32[50] = into %u, %right {text='np.sin({0}, out={1})'}",
-        f"%v: f32[100] = filled %v.1, {filled}",
+        "%v.0: f32[50] = compute_into %w, %left {text='np.sin({0}, out={1})'}",
+        "%d.1: f32[100] = after_write %v.0, %row", f"%right: f32[50] = index {filled} {half[1]}",
+        "%v.1: f32[50] = compute_into %u, %right {text='np.sin({0}, out={1})'}",
+        f"%v: f32[100] = after_write %v.1, {filled}",
     )  # fmt: skip
     text = by_rows().replace("%v: f32[100] = exp %old", "\n".join(made))
-    text = text.replace("set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "filled %v, %c")
+    text = text.replace(
+        "set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "after_write %v, %c"
+    )
     return text.replace(f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}", SHARED)
 
 
@@ -75,7 +77,7 @@ def test_a_view_that_may_be_broadcast_is_not_written_to() -> None:
         """\
 %one: f32[] = full {dtype='float32', shape=(), value=1}
 %wide: f32[100] = broadcast_to %one {shape=(100,)}
-%v: f32[100] = into %old, %wide {text='np.exp({0}, out={1})'}""",
+%v: f32[100] = compute_into %old, %wide {text='np.exp({0}, out={1})'}""",
     )
     with pytest.raises(InternalError, match="%wide.* may be a view"):
         verify(parse_function(text), "lowered")

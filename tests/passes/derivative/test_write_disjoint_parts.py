@@ -112,7 +112,7 @@ def test_a_part_with_a_sign_is_subtracted_second(negative: str, optimised: Optim
 """
     function = parse_function(text)
     found = optimised(function, write_disjoint_parts, dce, stage="lowered")
-    assert [op.name for op in found.body.ops] == ["scatter", "sub_at"]
+    assert [op.name for op in found.body.ops] == ["scatter", "subtract_at"]
     p0, p1 = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
     want = np.zeros((4, 4), np.float32)
     want[1:] += -p0 if negative == "%p0" else p0
@@ -128,7 +128,9 @@ def test_a_sign_that_others_read_stays() -> None:
   return %s, %n
 }}
 """
-    assert "sub_at" not in [op.name for op in write_disjoint_parts(parse_function(text)).body.ops]
+    assert "subtract_at" not in [
+        op.name for op in write_disjoint_parts(parse_function(text)).body.ops
+    ]
 
 
 def test_a_row_that_is_named_twice_is_not_taken_away_once() -> None:
@@ -141,4 +143,4 @@ def test_a_row_that_is_named_twice_is_not_taken_away_once() -> None:
 }
 """
     names = [op.name for op in write_disjoint_parts(parse_function(text)).body.ops]
-    assert "add_at" in names and "sub_at" not in names
+    assert "add_at" in names and "subtract_at" not in names

@@ -88,12 +88,15 @@ def test_a_block_grows_for_the_result_that_takes_it_along() -> None:
         f"%x: {BIG}, %w: f32[3,20000]", "f32[3,20000]", f"%u: {BIG} = sin %x",
         "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[3,20000] = mul %w, %s",
         "return %v")))  # fmt: skip
-    assert (found.blocks, found.given) == ((240000,), {0})
+    assert (found.allocations, found.donated) == ((240000,), {0})
     smaller = assign_buffers(parse_function(text_of(
         f"%x: {BIG}, %w: f32[17000]", "f32[17000]", f"%u: {BIG} = sin %x",
         "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[17000] = mul %w, %s",
         "return %v")))  # fmt: skip
-    assert (smaller.blocks, smaller.given) == ((80000,), set())  # nobody holds more than a result
+    assert (smaller.allocations, smaller.donated) == (
+        (80000,),
+        set(),
+    )  # nobody holds more than a result
 
 
 def test_zeros_in_lent_memory_are_zeros_again() -> None:
@@ -105,4 +108,4 @@ def test_zeros_in_lent_memory_are_zeros_again() -> None:
         "%y: f32[] = sum %v {axes=(0,), keepdims=False}", "return %y")))  # fmt: skip
     verify(found.function, "lowered")
     text = print_function(found.function)
-    assert "into 0, %z {text='{1}.fill({0})'}" in text
+    assert "compute_into 0, %z {text='{1}.fill({0})'}" in text

@@ -52,13 +52,21 @@ def test_parts_that_fill_the_array_need_no_zeros() -> None:
   %s: f32[5] = scatter %a {{index={LEFT}, shape=(5,)}}
   %b: f32[3] = exp %y
   %t: f32[5] = set_item %s, %b {{index={RIGHT}}}""")
-    assert names == ["empty", "index", "into", "filled", "index", "into", "filled"]
+    assert names == [
+        "empty",
+        "index",
+        "compute_into",
+        "after_write",
+        "index",
+        "compute_into",
+        "after_write",
+    ]
 
 
 def test_the_rest_of_the_array_is_one_number() -> None:
     names = ops_after(f"  %a: f32[2] = sin %x\n  %t: f32[5] = scatter %a "
                       f"{{index={LEFT}, shape=(5,)}}")  # fmt: skip
-    assert names == ["full", "index", "into", "filled"]
+    assert names == ["full", "index", "compute_into", "after_write"]
     for value in (0, -2.5):
         assert "full" in ops_after("  %a: f32[3] = exp %y\n  %t: f32[5] = pad %a "
                                    f"{{value={value}, widths=((1, 1),)}}")  # fmt: skip
@@ -79,7 +87,7 @@ def test_the_rest_of_the_array_is_one_number() -> None:
     ids=["read again", "stretched", "of another dtype"],
 )
 def test_parts_that_are_copied(lines: str) -> None:
-    assert "into" not in ops_after(lines)
+    assert "compute_into" not in ops_after(lines)
 
 
 def test_parts_are_computed_in_the_order_of_the_source() -> None:
@@ -87,7 +95,7 @@ def test_parts_are_computed_in_the_order_of_the_source() -> None:
   %a: f32[2] = sin %x
   %s: f32[5] = scatter %a {{index={LEFT}, shape=(5,)}}
   %t: f32[5] = set_item %s, %b {{index={RIGHT}}}""")
-    assert names.count("into") == 2 and names[0] == "empty"
+    assert names.count("compute_into") == 2 and names[0] == "empty"
 
 
 def taking_turns(x: Any, w: Any) -> Any:

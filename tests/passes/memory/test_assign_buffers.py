@@ -23,7 +23,7 @@ from autodiff_compiler.passes.memory import assign_buffers
 from tests.runtime.chains import arrays, chain, wanted
 
 BIG = "f32[20000]"
-INTO = "into {a}, {b} {{text='np.exp({{0}}, out={{1}})'}}"
+INTO = "compute_into {a}, {b} {{text='np.exp({{0}}, out={{1}})'}}"
 
 
 def function(params: str, returns: str, *lines: str) -> str:
@@ -40,10 +40,12 @@ def test_a_dead_operand_is_written_over():
     text = reused(function(
         f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = exp %u", f"%y: {BIG} = add %v, 1.0",
         f"%z: {BIG} = mul %y, %x", "return %z"))  # fmt: skip
-    assert "%v: f32[20000] = into %u, %u" in text
-    assert "%y: f32[20000] = into %v, 1.0, %v" in text
-    assert "%z: f32[20000] = into %y, %x, %y" in text  # goes to the caller, and the block with it
-    assert "%buffer: f32[20000] = lent %work {block=0, given=True, key=0}" in text
+    assert "%v: f32[20000] = compute_into %u, %u" in text
+    assert "%y: f32[20000] = compute_into %v, 1.0, %v" in text
+    assert (
+        "%z: f32[20000] = compute_into %y, %x, %y" in text
+    )  # goes to the caller, and the block with it
+    assert "%buffer: f32[20000] = work_buffer %work {allocation=0, donated=True, key=0}" in text
 
 
 def test_a_block_goes_with_one_result_alone():
@@ -53,17 +55,17 @@ def test_a_block_goes_with_one_result_alone():
         f"%w: {BIG} = mul %x, %z", "%s: f32[100] = sum %t {axes=(0,), keepdims=False}",
         f"%v: {BIG} = exp %x", "return %y, %v, %s"))  # fmt: skip
     assert "%y: f32[20000] = exp %u" in text  # no block is free yet: memory of its own
-    assert "%v: f32[20000] = into %x, " in text
-    assert text.count("given=True") == 1
-    with pytest.raises(InternalError, match="is returned in memory that is only lent"):
-        verify(parse_function(text.replace("given=True, ", "")), "lowered")
+    assert "%v: f32[20000] = compute_into %x, " in text
+    assert text.count("donated=True") == 1
+    with pytest.raises(InternalError, match="is returned in memory of the workspace"):
+        verify(parse_function(text.replace("donated=True, ", "")), "lowered")
 
 
 def test_an_operand_that_is_read_later_is_not():
     text = reused(function(
         f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = exp %u", f"%y: {BIG} = mul %u, %v",
         f"%z: {BIG} = mul %y, %x", "return %z"))  # fmt: skip
-    assert "%v: f32[20000] = into %u, %buffer.1" in text
+    assert "%v: f32[20000] = compute_into %u, %buffer.1" in text
 
 
 def test_a_view_keeps_its_memory_alive():
@@ -71,7 +73,7 @@ def test_a_view_keeps_its_memory_alive():
         "%x: f32[200,200]", "f32[200,200]", "%u: f32[200,200] = sin %x",
         "%t: f32[200,200] = swap_last_axes %u", "%v: f32[200,200] = exp %u",
         "%y: f32[200,200] = add %t, %v", "return %y"))  # fmt: skip
-    assert "%v: f32[200,200] = into %u, %buffer.1" in text
+    assert "%v: f32[200,200] = compute_into %u, %buffer.1" in text
 
 
 def test_a_gather_is_no_view():
@@ -82,7 +84,7 @@ def test_a_gather_is_no_view():
             f"%u: {shape} = index %x{', %i' if written else ''} {{index=({index},)}}",
             f"%y: {shape} = exp %u",
             "%s: f32[] = sum %y {axes=None, keepdims=False}", "return %s"))  # fmt: skip
-        assert ("%y: f32[1,20000] = into %u, %u " in text) is written
+        assert ("%y: f32[1,20000] = compute_into %u, %u " in text) is written
 
 
 def test_temporaries_of_an_iteration_get_buffers_too():
@@ -91,9 +93,11 @@ def test_temporaries_of_an_iteration_get_buffers_too():
         f"%y: {BIG}, %n: int = for %p, %i in (0, 3, 1) carry (%c: {BIG} = %x) {{",
         f"%u: {BIG} = mul %c, %k", f"%v: {BIG} = exp %u", f"%s: {BIG} = add %v, %c",
         "yield carry %s", "}", f"%z: {BIG} = mul %y, %k", "return %z"))  # fmt: skip
-    assert "%k: f32[20000] = into %w, %buffer " in text  # captured: not over in an iteration
-    assert "%u: f32[20000] = into %c, %k, %buffer.1" in text
-    assert "%v: f32[20000] = into %u, %u" in text
+    assert (
+        "%k: f32[20000] = compute_into %w, %buffer " in text
+    )  # captured: not over in an iteration
+    assert "%u: f32[20000] = compute_into %c, %k, %buffer.1" in text
+    assert "%v: f32[20000] = compute_into %u, %u" in text
     assert "%s: f32[20000] = add %v, %c" in text  # handed on
 
 
@@ -114,8 +118,8 @@ def test_small_results_and_those_of_unknown_size_get_no_buffer():
         (["%u: {B} = sin %x", "%w: {B} = reshape %u {{shape=(20000,)}}",
           "%v: {B} = " + INTO.format(a="%x", b="%u"), "%y: {B} = add %w, %v", "return %y"],
          "%w.* read after it was overwritten"),
-        (["%b: {B} = lent %work {{block=0, key=0}}", "%v: {B} = " + INTO.format(a="%x", b="%b"),
-          "return %v"], "only lent"),
+        (["%b: {B} = work_buffer %work {{allocation=0, key=0}}",
+          "%v: {B} = " + INTO.format(a="%x", b="%b"), "return %v"], "in memory of the workspace"),
         (["%u: {B} = sin %x",
           "%y: {B}, %n: int = for %p, %k in (0, 3, 1) carry (%c: {B} = %x) {{",
           "%s: {B} = add %c, %u", "%v: {B} = " + INTO.format(a="%s", b="%u"),
@@ -130,11 +134,12 @@ def test_the_verifier_notices(lines, law):
 
 
 TILES = (
-    "%a: {B} = sin %x", "%e: {B} = into %a {{text='{{0}}'}}",
+    "%a: {B} = sin %x", "%e: {B} = compute_into %a {{text='{{0}}'}}",
     "%y: {B}, %n: int = for %p, %i in (0, 20000, {step}) carry (%c: {B} = %e) {{",
-    "%old: f32[5000] = part %a, %i {{rows=5000}}", "%new: f32[5000] = part %c, %i {{rows=5000}}",
-    "%v: f32[5000] = into %old, %new {{text='np.exp({{0}}, out={{1}})'}}",
-    "%d: {B} = filled %v, %c", "{late}", "yield carry %d", "}}", "{after}", "return {back}",
+    "%old: f32[5000] = tile_view %a, %i {{rows=5000}}",
+    "%new: f32[5000] = tile_view %c, %i {{rows=5000}}",
+    "%v: f32[5000] = compute_into %old, %new {{text='np.exp({{0}}, out={{1}})'}}",
+    "%d: {B} = after_write %v, %c", "{late}", "yield carry %d", "}}", "{after}", "return {back}",
 )  # fmt: skip
 
 
@@ -152,7 +157,7 @@ def test_a_loop_over_tiles_writes_where_it_has_read() -> None:
     [
         {"step": 2500},
         {"late": "%u: f32[5000] = exp %old"},
-        {"late": "%u: f32[5000] = part %a, %i {rows=5000}"},
+        {"late": "%u: f32[5000] = tile_view %a, %i {rows=5000}"},
         {"late": f"%u: {BIG} = exp %a"},
         {"after": f"%u: {BIG} = exp %a"},
         {"back": "%a"},
@@ -179,7 +184,7 @@ def by_rows(late: str = "", made: str = "exp %old", place: str = "%p") -> str:
         "%s: f32[] = sum %y {axes=None, keepdims=False}", "return %s")  # fmt: skip
 
 
-SHARED = f"%e: {ROWS} = into %a {{text='{{0}}'}}"
+SHARED = f"%e: {ROWS} = compute_into %a {{text='{{0}}'}}"
 
 
 def test_a_loop_sets_rows_where_it_has_read_them() -> None:
@@ -191,18 +196,20 @@ def by_turned_rows(late: str = "") -> str:
     made = (
         "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
         "%turned: f32[100] = index %row {index=(('slice', None, None, -1),)}",
-        "%w: f32[100] = into %old, %turned {text='np.exp({0}, out={1})'}",
-        "%v: f32[100] = filled %w, %row",
+        "%w: f32[100] = compute_into %old, %turned {text='np.exp({0}, out={1})'}",
+        "%v: f32[100] = after_write %w, %row",
     )
     text = by_rows(late).replace("%v: f32[100] = exp %old", "\n".join(made))
-    return text.replace("set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "filled %v, %c")
+    return text.replace(
+        "set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "after_write %v, %c"
+    )
 
 
 def test_a_loop_makes_rows_where_it_has_read_them() -> None:
     """Elements of one row that change places are within the row; they are read before all are."""
     assert SHARED not in reused(by_turned_rows())
     copied = by_turned_rows().replace("%row:", "%own: f32[100] = exp %old\n%row:", 1)
-    text = copied.replace("into %old", "into %own")
+    text = copied.replace("compute_into %old", "compute_into %own")
     assert SHARED in reused(text)
     assert SHARED not in reused(text.replace("yield carry", "%u: f32[100] = exp %old\nyield carry"))
     spoilt = reused(text).replace("yield carry", "%u: f32[100] = exp %old\n    yield carry")
@@ -238,20 +245,21 @@ def two_filled(second: str, rows: bool, views: Sequence[int] = (0, 1)) -> str:
     whole, part = (ROWS, "f32[100]") if rows else (BIG, "f32[5000]")
     steps = "300, 1" if rows else "20000, 5000"
     row, tile = "{in_place=True, index=(('op', 0),)}", "{rows=5000}"
-    taken = [f"%t{k}: {part} = part %c{k}, %i {tile}" for k in views if not rows]
+    taken = [f"%t{k}: {part} = tile_view %c{k}, %i {tile}" for k in views if not rows]
     fills = [
         f"%d{k}: {whole} = set_item %c{k}, %v, %p {row}" if rows else
-        f"%w{k}: {part} = into %v, %t{k} {{text='np.sin({{0}}, out={{1}})'}}\n"
-        f"%d{k}: {whole} = filled %w{k}, %c{k}"
+        f"%w{k}: {part} = compute_into %v, %t{k} {{text='np.sin({{0}}, out={{1}})'}}\n"
+        f"%d{k}: {whole} = after_write %w{k}, %c{k}"
         for k in range(2)
     ]  # fmt: skip
     return function(
         f"%x: {whole}", "f32[], f32[]", f"%a: {whole} = sin %x", f"%b: {whole} = cos %x",
-        *(f"%e{k}: {whole} = into {a} {{text='{{0}}'}}" for k, a in enumerate(["%a", second])),
+        *(f"%e{k}: {whole} = compute_into {a} {{text='{{0}}'}}"
+          for k, a in enumerate(["%a", second])),
         f"%y0: {whole}, %y1: {whole}, %n: int = for %p, %i in (0, {steps}) "
         f"carry (%c0: {whole} = %e0, %c1: {whole} = %e1) {{",
         f"%old: {part} = index %a, %p {{index=(('op', 0),)}}" if rows
-        else f"%old: {part} = part %a, %i {tile}",
+        else f"%old: {part} = tile_view %a, %i {tile}",
         f"%v: {part} = exp %old", *taken, *fills, "yield carry %d0, %d1", "}",
         *(f"%s{k}: f32[] = sum %y{k} {{axes=None, keepdims=False}}" for k in range(2)),
         "return %s0, %s1")  # fmt: skip
@@ -282,20 +290,20 @@ def halves() -> tuple[assign_buffers.BufferPlan, assign_buffers.BufferPlan]:
 
 def test_backward_works_where_residuals_were() -> None:
     forward, backward = halves()
-    assert forward.kept == (Placement(frozenset([0]), ArrayType("float32", (20000,))),)
+    assert forward.placements == (Placement(frozenset([0]), ArrayType("float32", (20000,))),)
     # exp(u) goes where u is read for the last time, but not by the name of u.
-    assert forward.blocks == (80000,) and backward.blocks == (80000, 80000)
-    assert [block for block, _ in backward.work] == [0, 1]
-    assert "%v: f32[20000] = into %u, %buffer " in print_function(backward.function)
-    verify(backward.function, "lowered", forward.kept)
+    assert forward.allocations == (80000,) and backward.allocations == (80000, 80000)
+    assert [allocation for allocation, _ in backward.work] == [0, 1]
+    assert "%v: f32[20000] = compute_into %u, %buffer " in print_function(backward.function)
+    verify(backward.function, "lowered", forward.placements)
 
 
 def test_the_verifier_finds_an_overwritten_residual() -> None:
     forward, backward = halves()
     text = print_function(backward.function)
-    late = text.replace("into %w, %v", "into %w, %u")
+    late = text.replace("compute_into %w, %v", "compute_into %w, %u")
     with pytest.raises(InternalError, match="%u.* read after it was overwritten"):
-        verify(parse_function(late), "lowered", forward.kept)
+        verify(parse_function(late), "lowered", forward.placements)
     verify(parse_function(late), "lowered", [Placement(frozenset([2]), None)])
 
 
@@ -352,9 +360,9 @@ def test_a_medium_operand_with_a_line_of_its_own_is_written_over() -> None:
         "return %b"))  # fmt: skip
     assert "%v: f32[1000] = exp %u" in text  # %u is read again
     assert "%w: f32[1000] = mul %v, 2.0" in text  # %v is written inside its only reader
-    assert "%a: f32[1000] = into %w, %u, %u" in text
-    assert "%b: f32[1000] = into %a, %w, %a" in text
-    assert "lent" not in text
+    assert "%a: f32[1000] = compute_into %w, %u, %u" in text
+    assert "%b: f32[1000] = compute_into %a, %w, %a" in text
+    assert "work_buffer" not in text
 
 
 def test_of_two_arrays_that_a_loop_fills_one_takes_the_memory_of_a_third() -> None:
@@ -381,17 +389,18 @@ def test_a_sign_is_not_written_over_its_operand():
     text = reused(function(
         f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = sign %u",
         f"%y: {BIG} = mul %v, %x", "return %y"))  # fmt: skip
-    assert "%v: f32[20000] = into %u, %u" not in text and "np.sign({0}, out={1})" in text
-    assert "%y: f32[20000] = into %v, %x, " in text
+    assert "%v: f32[20000] = compute_into %u, %u" not in text and "np.sign({0}, out={1})" in text
+    assert "%y: f32[20000] = compute_into %v, %x, " in text
 
 
 def test_a_choice_by_bits_is_made_in_place() -> None:
     """NaN and infinities that are not chosen become 0, in the array that held them."""
     text = reused(function(
-        f"%x: {BIG}, %c: bool[20000]", "f32[]", f"%u: {BIG} = log %x", f"%v: {BIG} = masked %u, %c",
-        "%s: f32[] = sum %v {axes=None, keepdims=False}", "return %s"))  # fmt: skip
+        f"%x: {BIG}, %c: bool[20000]", "f32[]", f"%u: {BIG} = log %x",
+        f"%v: {BIG} = mask_bits %u, %c", "%s: f32[] = sum %v {axes=None, keepdims=False}",
+        "return %s"))  # fmt: skip
     (line,) = [line for line in text.splitlines() if "%v: " in line]
-    assert "= into %u, %c, %u " in line
+    assert "= compute_into %u, %c, %u " in line
     u = np.array([np.nan, -np.inf, np.inf, 1.0], np.float32)
     (step,) = parse_calls("({x}.view(np.int32) * {c}).view(np.float32)", ("x", "c"))
     made = eval(step.text.format("u", "c", "u"), {"np": np, "u": u, "c": u == 1})

@@ -55,7 +55,9 @@ def carrying(*body: str, init: str = "%z", after: str = "%d", more: str = "") ->
 
 def in_place(function: Function) -> bool:
     (loop,) = (Loop(op) for op in function.body.ops if op.name == "for")
-    return any(op.name == "into" and op.operands[-1] in loop.carry_params for op in loop.body.ops)
+    return any(
+        op.name == "compute_into" and op.operands[-1] in loop.carry_params for op in loop.body.ops
+    )
 
 
 def test_the_new_value_overwrites_the_old_one(changed: Any) -> None:
@@ -74,7 +76,7 @@ def test_the_update_comes_after_other_readers_of_the_line(changed: Any) -> None:
     found = changed("%d: f32[4] = mul %c, %x", "%e: f32[4] = cos %c", "%g: f32[4] = mul %e, %c")
     assert in_place(found)
     (loop,) = (Loop(op) for op in found.body.ops if op.name == "for")
-    assert [op.name for op in loop.body.ops] == ["cos", "mul", "into"]
+    assert [op.name for op in loop.body.ops] == ["cos", "mul", "compute_into"]
 
 
 def test_a_product_does_not_overwrite_its_operand(changed: Any) -> None:

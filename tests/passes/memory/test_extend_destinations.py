@@ -33,15 +33,15 @@ carry (%u: f32[4,80,80] = %t, %h: f32[80,80] = %s) {{
 
 
 def into(name: str, *operands: str) -> str:
-    return f"into {', '.join(operands)}, %r {{text='np.{name}({{0}}, {{1}}, out={{2}})'}}"
+    return f"compute_into {', '.join(operands)}, %r {{text='np.{name}({{0}}, {{1}}, out={{2}})'}}"
 
 
-END = ("%v: f32[4,80,80] = filled %d, %u", "%g: f32[80,80] = mul %d, 0.5")
+END = ("%v: f32[4,80,80] = after_write %d, %u", "%g: f32[80,80] = mul %d, 0.5")
 
 
 def in_row(found: Function) -> list[str]:
     """Returns the names of the results that are computed in the row."""
-    calls = [op for op in found.body.walk() if op.name == "into"]
+    calls = [op for op in found.body.walk() if op.name == "compute_into"]
     return [op.result.name for op in calls if getattr(op.operands[-1], "name", "") == "r"]
 
 

@@ -26,7 +26,7 @@ from autodiff_compiler.testing import check_grads
 
 RANDOM = np.random.default_rng(5)
 SET = "{in_place=True, index=(('op', 0),)}"
-LEFT, RIGHT = "lane %r {axis=1, start=0, stop=2}", "lane %r {axis=1, start=2, stop=4}"
+LEFT, RIGHT = "slice_view %r {axis=1, start=0, stop=2}", "slice_view %r {axis=1, start=2, stop=4}"
 
 
 @pytest.fixture(autouse=True)
@@ -101,12 +101,14 @@ def run(function: Function, x: Any) -> Any:
 def test_tapes_lie_side_by_side_in_the_consumed_array() -> None:
     assert laned(program()) == [f"%first: f32[3,2] = {LEFT}", f"%second: f32[3,2] = {RIGHT}"]
     # Where there is not room for both, the first that fits; the rest of a row is nobody's.
-    assert laned(program(width=3)) == ["%first: f32[3,3] = lane %r {axis=1, start=0, stop=3}"]
+    assert laned(program(width=3)) == ["%first: f32[3,3] = slice_view %r {axis=1, start=0, stop=3}"]
     assert laned(program(width=1))[1:] == [
-        "%second: f32[3,2] = lane %r {axis=1, start=1, stop=3}"
+        "%second: f32[3,2] = slice_view %r {axis=1, start=1, stop=3}"
     ]  # fmt: skip
     # What is as wide as a row is put there by another pass.
-    assert laned(program(width=4)) == ["%second: f32[3,2] = lane %r {axis=1, start=0, stop=2}"]
+    assert laned(program(width=4)) == [
+        "%second: f32[3,2] = slice_view %r {axis=1, start=0, stop=2}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,13 +143,14 @@ def test_a_tape_that_is_read_as_a_whole_has_memory_of_its_own() -> None:
     [
         ({"first": f"%first: f32[3,2] = {LEFT}", "second": f"%second: f32[3,2] = {LEFT}"},
          "%t.* read"),
-        ({"first": "%first: f32[3,3] = lane %r {axis=1, start=0, stop=3}", "width": 3,
+        ({"first": "%first: f32[3,3] = slice_view %r {axis=1, start=0, stop=3}", "width": 3,
           "second": f"%second: f32[3,2] = {RIGHT}"}, "%t.* read"),
         ({"first": f"%first: f32[3,2] = {LEFT}",
           "second": "%r2: f32[3,4] = reshape %r {shape=(3, 4)}\n"
-                    "  %second: f32[3,2] = lane %r2 {axis=1, start=2, stop=4}"}, "%t.* read"),
+                    "  %second: f32[3,2] = slice_view %r2 {axis=1, start=2, stop=4}"}, "%t.* read"),
         ({"first": f"%first: f32[3,2] = {LEFT}",
-          "second": "%second: f32[3,2] = lane %first {axis=1, start=0, stop=2}"}, "%t.* read"),
+          "second": "%second: f32[3,2] = slice_view %first {axis=1, start=0, stop=2}"},
+         "%t.* read"),
         ({"first": f"%first: f32[3,2] = {LEFT}", "late": "%w: f32[2] = exp %o"}, "%o.* read"),
         ({"first": f"%first: f32[3,2] = {LEFT}", "between": "%w: f32[3,4] = exp %r"}, "%r.* read"),
         ({"first": f"%first: f32[3,2] = {LEFT}", "between": "%w: f32[3,2] = exp %first"},

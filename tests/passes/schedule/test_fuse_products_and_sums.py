@@ -50,7 +50,7 @@ CASES = {
 def test_one_call_gives_the_sum(name: str, optimised: Optimised) -> None:
     before, call = CASES[name]
     after = optimised(before, fuse_products_and_sums, stage="lowered", rtol=1e-5, atol=2e-6)
-    (made,) = [op for op in after.body.ops if op.name == "dot"]
+    (made,) = [op for op in after.body.ops if op.name == "sum_of_products"]
     assert made.opdef.template(made.types, made.attrs).startswith(call)
     assert "mul" not in {op.name for op in after.body.ops}
 
@@ -78,7 +78,7 @@ def test_others_stay(function: Function) -> None:
 
 def test_very_many_singles_are_added_up_row_by_row() -> None:
     after = fuse_products_and_sums(program("5000,1000", "sum", "axes=None, keepdims=False", ""))
-    assert [op.name for op in after.body.ops] == ["dot", "sum"]
+    assert [op.name for op in after.body.ops] == ["sum_of_products", "sum"]
     tenths = np.full((5000, 1000), 0.1, np.float32)
     (total,) = run(after, [tenths, tenths])
     np.testing.assert_allclose(total, 5e6 * float(np.float32(0.1)) ** 2, rtol=2e-6)
@@ -104,16 +104,16 @@ def test_dots_add_up_in_tiles(optimised: Optimised) -> None:
           %a: f32[2000,200] = sin %x
           %b: f32[2000,200] = exp %a
           %c: f32[2000,200] = mul %b, %y
-          %s: f32[] = dot %a, %y {axes=(0, 1), keepdims=False}
-          %t: f32[200] = dot %b, %c {axes=(0,), keepdims=False}
-          %r: f32[2000] = dot %c, %x {axes=(1,), keepdims=False}
+          %s: f32[] = sum_of_products %a, %y {axes=(0, 1), keepdims=False}
+          %t: f32[200] = sum_of_products %b, %c {axes=(0,), keepdims=False}
+          %r: f32[2000] = sum_of_products %c, %x {axes=(1,), keepdims=False}
           return %s, %t, %r
         }
         """
     )
     tiled = optimised(function, tile_elementwise, stage="lowered", rtol=1e-4, atol=2e-4)
     (loop,) = [op for op in tiled.body.ops if op.name == "for"]
-    assert [op.name for op in loop.regions[0].walk()].count("dot") + 1 == 3
+    assert [op.name for op in loop.regions[0].walk()].count("sum_of_products") + 1 == 3
 
 
 def test_the_mean_of_very_many_halves_is_no_sum() -> None:

@@ -72,8 +72,8 @@ def test_does_not_sink_where_an_operand_would_live_longer() -> None:
 
 def test_a_sum_between_costs_no_array() -> None:
     before, _ = MOVES["past a sum"]
-    assert len(assign_buffers(before).blocks) == 2
-    assert len(assign_buffers(sink_large_results(before)).blocks) == 1
+    assert len(assign_buffers(before).allocations) == 2
+    assert len(assign_buffers(sink_large_results(before)).allocations) == 1
 
 
 def test_a_chain_may_sink_that_is_longer_than_the_stack() -> None:

@@ -148,7 +148,7 @@ def test_a_rule_of_several_results() -> None:
     func @f(%x: f64[2]) -> (f64[2]) {
       %s: f64[2] = sin %x
       %c: f64[2] = cos %x
-      %u: f64[2], %v: f64[2] = ruled %x, %s, %c {rule=@rule, wrt=(0,)}
+      %u: f64[2], %v: f64[2] = custom_rule %x, %s, %c {rule=@rule, wrt=(0,)}
       %p: f64[2] = mul %u, %v
       return %p
     }

@@ -1,4 +1,4 @@
-"""Custom rules in the IR: the sweeps of ``ruled`` values in both modes."""
+"""Custom rules in the IR: the sweeps of ``custom_rule`` values in both modes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ func @half_bprop(%x!: f64[2], %keep!: f64[2], %out!: f64[2], %d_out!: f64[2]) ->
 }
 func @net(%x!: f64[2], %keep!: f64[2]) -> (f64[2]) {
   %square: f64[2] = mul %x, %x
-  %y!: f64[2] = ruled %x, %keep, %square {rule=@half_bprop, wrt=(0,)}
+  %y!: f64[2] = custom_rule %x, %keep, %square {rule=@half_bprop, wrt=(0,)}
   %z!: f64[2] = mul %y, %keep
   return %z
 }
@@ -38,7 +38,7 @@ func @self_bprop(%x!: f64[2], %out!: f64[2], %d_out!: f64[2]) -> (f64[2]) {
 func @net(%x!: f64[2], %n!: int) -> (f64[2]) {
   %h!: f64[2], %count: int = for %k, %i! in (0, %n, 1) carry (%h_in!: f64[2] = %x) {
     %square: f64[2] = mul %h_in, %h_in
-    %h_out!: f64[2] = ruled %h_in, %square {rule=@self_bprop, wrt=(0,)}
+    %h_out!: f64[2] = custom_rule %h_in, %square {rule=@self_bprop, wrt=(0,)}
     yield carry %h_out
   }
   return %h
@@ -52,7 +52,7 @@ func @clip(%x!: f64[2], %out!: f64[2], %d_out!: f64[2]) -> (f64[2]) {
   return %d_x
 }
 func @net(%x!: f64[2]) -> (f64[2]) {
-  %y!: f64[2] = ruled %x, %x {rule=@clip, wrt=(0,)}
+  %y!: f64[2] = custom_rule %x, %x {rule=@clip, wrt=(0,)}
   return %y
 }
 """
@@ -130,7 +130,7 @@ def test_the_rule_of_a_number() -> None:
       return %d_x
     }
     func @net(%x: f64[2]) -> (f64[2]) {
-      %y: float = ruled %x, 3.0 {rule=@steep, wrt=(0,)}
+      %y: float = custom_rule %x, 3.0 {rule=@steep, wrt=(0,)}
       %w: f64[2] = exp %x
       %z: f64[2] = mul %y, %w
       return %z

@@ -119,7 +119,7 @@ def test_values_that_backward_reads_anyway_are_not_computed_again() -> None:
     check_grads(turned, (np.array([0.4, 1.2, -0.7]),))
 
 
-@changed_costs(recomputed_bytes=1)
+@changed_costs(rematerialised_bytes=1)
 def test_gradients_of_two_orders() -> None:
     def branching(x: Any, y: Any) -> Any:
         z = x * y - y / x

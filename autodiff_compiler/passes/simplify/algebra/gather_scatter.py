@@ -180,14 +180,14 @@ def _incremented(match: Match) -> Any:
         moves = maker.name == "add" or may_move_sign(v, x.type)
         if moves and taken.attrs["index"] == match.op.attrs["index"]:
             v = v if maker.name == "add" else -v
-            return OPERATORS["raise_at"](x, v, *rest, index=match.op.attrs["index"])
+            return OPERATORS["increment_at"](x, v, *rest, index=match.op.attrs["index"])
     return None
 
 
 def _stored_in_row(match: Match) -> Any:
     """``m[i, j] = v`` for ``row = m[i]; row[j] = v; m[i] = row``; likewise for ``+=``."""
     m, value, *rest = match.operands
-    inner = match.made_by(value, "set_item") or match.made_by(value, "raise_at")
+    inner = match.made_by(value, "set_item") or match.made_by(value, "increment_at")
     if inner is None or match.uses.get(value) != 1:
         return None
     row, v, *more = inner.operands

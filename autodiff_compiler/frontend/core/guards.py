@@ -1,9 +1,9 @@
-"""Guards: the assumptions under which a compiled pair may be used.
+"""Guards: the conditions under which a compiled pair may be used.
 
 All that the source function reads from outside (an attribute of ``self``, a global, a closure's
 variable, an item of a configuration or of an argument) has a *path*, a Python expression over
-``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading it records an
-assumption on that path; the compiled pair is used only while all its assumptions hold.
+``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading it records a
+guard on that path; the compiled pair is used only while all its guards hold.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.interface import (
     CONTAINERS,
-    Assumption,
     AttributeInput,
+    Guard,
     count_of,
     frozen,
     special,
@@ -57,7 +57,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 class GuardRecorder:
     """The reads of one compilation: outside attributes, names and items, their paths and guards."""
 
-    assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
+    guards: dict[tuple[str, str], Guard] = field(default_factory=dict)
     _paths: dict[int, str] = field(default_factory=dict)
     _alive: list[Any] = field(default_factory=list)
     _held: set[int] = field(default_factory=set)
@@ -105,8 +105,8 @@ class GuardRecorder:
         if path in self.replaceable:
             return self.replaceable[path]
         for test in ("is", "equal"):
-            if (path, test) in self.assumptions:
-                return self.assumptions[path, test].value
+            if (path, test) in self.guards:
+                return self.guards[path, test].value
         return MISSING
 
     def add_guard(self, path: str, value: Any) -> None:
@@ -117,7 +117,7 @@ class GuardRecorder:
             return
         items = value if isinstance(value, tuple) else (value,)
         test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
-        self.assumptions.setdefault((path, test), Assumption(path, test, value))
+        self.guards.setdefault((path, test), Guard(path, test, value))
         self.register_path(value, path)
 
     def guard_method(self, owner: Any, name: str, function: Any, known: bool = False) -> None:
@@ -183,8 +183,8 @@ class GuardRecorder:
 
     def _add(self, path: str, test: str, value: Any, *more: Any) -> None:
         key = (path, " ".join((test, *more)))
-        if key not in self.assumptions:
-            self.assumptions[key] = Assumption(path, test, value)
+        if key not in self.guards:
+            self.guards[key] = Guard(path, test, value)
 
     def guard_distinct_arguments(self, one: int | None, other: int | None) -> None:
         """Guards that two arguments are not one and the same object."""
@@ -235,13 +235,13 @@ class GuardRecorder:
 
     def guard_identity(self, path: str, value: Any) -> None:
         """Guards that ``path`` has this very object, whatever its contents."""
-        self.assumptions.setdefault((path, "is"), Assumption(path, "is", value))
+        self.guards.setdefault((path, "is"), Guard(path, "is", value))
 
     def guard_length(self, thing: Any) -> None:
         """Guards the length of an outside container."""
         path = self.path(thing)
         if path is not None and not isinstance(thing, tuple):
-            self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
+            self.guards[path, "length"] = Guard(path, "length", len(thing))
 
     def guard_truth(self, thing: Any) -> None:
         """Guards the truth of an outside object that may change."""
@@ -253,7 +253,7 @@ class GuardRecorder:
         """Guards the keys of an outside dict, and their order."""
         path = self.path(thing)
         if path is not None:
-            self.assumptions[path, "keys"] = Assumption(f"list({path})", "equal", list(thing))
+            self.guards[path, "keys"] = Guard(f"list({path})", "equal", list(thing))
 
     def guard_contents(self, thing: Any) -> None:
         """Guards the contents of an outside container, at any depth: it was read as a whole."""
@@ -268,7 +268,7 @@ class GuardRecorder:
         if _has_state(thing):
             self._guard_state(thing, path)
         if isinstance(thing, CONTAINERS) and holds_plain_only(thing):
-            self.assumptions[path, "equal"] = Assumption(path, "equal", frozen(thing))
+            self.guards[path, "equal"] = Guard(path, "equal", frozen(thing))
         elif isinstance(thing, Mapping):
             self.guard_keys(thing)
             for key in thing:
@@ -285,9 +285,9 @@ class GuardRecorder:
 
     def _guard_state(self, thing: Any, path: str | None) -> None:
         """Guards the attributes of a user's outside object, whose methods Python runs."""
-        if path is None or (path, "state") in self.assumptions:
+        if path is None or (path, "state") in self.guards:
             return
-        self.assumptions[path, "state"] = Assumption(path, "is", thing)
+        self.guards[path, "state"] = Guard(path, "is", thing)
         for slot in _slot_names(type(thing)):
             if hasattr(thing, slot):
                 self.add_guard(f"{path}.{slot}", getattr(thing, slot))
@@ -316,7 +316,7 @@ class GuardRecorder:
             self.guard_keys(owner)  # by position: the key has no literal
             self.add_guard(f"list({path}.values())[{list(owner).index(key)}]", value)
         elif path is not None and not isinstance(key, slice):
-            if isinstance(owner, tuple) and (path, "is") in self.assumptions:
+            if isinstance(owner, tuple) and (path, "is") in self.guards:
                 self.register_path(value, f"{path}[{key!r}]")  # a constant tuple
             else:
                 self.add_guard(f"{path}[{key!r}]", value)
@@ -331,7 +331,7 @@ class GuardRecorder:
         path = self.path(owner)
         if path is not None and not is_assumed_constant(owner):
             key = f"{path}.{name}"
-            self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+            self.guards[key, "absent"] = Guard(key, "absent", None)
 
     def read_default_attribute(self, owner: Any, name: str, span: Span) -> Any:
         """Returns ``owner.name`` as ``object.__getattribute__`` reads it, and guards it."""
