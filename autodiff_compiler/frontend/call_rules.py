@@ -266,8 +266,11 @@ def _is_a(*classes: type) -> Callable[..., bool]:
 def _is_of_named_tuple(callee: Any) -> bool:
     """True for a class of named tuples, and for a method that these come with."""
     kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
-    own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
-    return own and issubclass(kind, tuple) and hasattr(kind, "_fields")
+    may_be_own = isinstance(callee, type) or getattr(callee, "__name__", "") in (
+        "_replace",
+        "_asdict",
+    )
+    return may_be_own and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _updates_parameter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
@@ -332,8 +335,8 @@ def _make_tensor_of_value(low: Lowering, callee: Any, args: Arguments, kwargs: K
 
 def _call_getter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
     """Calls an ``itemgetter`` or ``attrgetter``."""
-    found = [_got(low, callee, key, *args) for key in callee.__reduce__()[1]]
-    return found[0] if len(found) == 1 else tuple(found)
+    items = [_got(low, callee, key, *args) for key in callee.__reduce__()[1]]
+    return items[0] if len(items) == 1 else tuple(items)
 
 
 def _make_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:

@@ -91,9 +91,9 @@ def lower(
             orders=layouts,
         )
         try:
-            made = _lower_once(compilation, fn, request, slots, keywords)
+            typed = _lower_once(compilation, fn, request, slots, keywords)
             if not compilation.discovered:
-                return made
+                return typed
         except CompileError as error:
             if not compilation.discovered:
                 refusal = refusal or error
@@ -125,13 +125,13 @@ def _is_array_without_axes(slot: Slot) -> bool:
 
 def _known_layouts(slots: Sequence[Slot]) -> dict[int, Any]:
     """Returns the layouts of arguments, by slot. An argument given as a type is in C order."""
-    found = {}
+    layouts = {}
     for n, slot in enumerate(slots):
         if isinstance(slot, ArraySlot):
-            found.update({n: slot.order} if slot.type.ndim and slot.order is not None else {})
+            layouts.update({n: slot.order} if slot.type.ndim and slot.order is not None else {})
         elif isinstance(slot, ArrayType) and slot.ndim and slot.has_static_shape:
-            found[n] = "C"
-    return found
+            layouts[n] = "C"
+    return layouts
 
 
 def _lower_once(
@@ -146,28 +146,28 @@ def _lower_once(
     root = Lowering(compilation, HANDLERS)
     with root.builder:
         arguments = _argument_values(root, slots)
-        made = _outline_root(root, fn, request, slots, arguments, keywords)
+        outlined = _outline_root(root, fn, request, slots, arguments, keywords)
         compilation.guard_written()
         raise_all(compilation.problems)
-        assert made is not None
-        if made.returned is MISSING:
-            raise _refuse_result(made)
-    hoisted = _hoisted_inputs(root, made)
+        assert outlined is not None
+        if outlined.returned is MISSING:
+            raise _refuse_result(outlined)
+    hoisted = _hoisted_inputs(root, outlined)
     _guard_slots(compilation, slots)
-    _guard_distinct_memory(compilation, made.function, hoisted)
+    _guard_distinct_memory(compilation, outlined.function, hoisted)
     compilation.guard_replaceable()
     compilation.guard_array_types([item.source for item in hoisted])
     return TypedProgram(
-        function=made.function,
-        places=made.places,
+        function=outlined.function,
+        places=outlined.places,
         hoisted=tuple(hoisted),
-        weights=tuple(hoisted[place - len(made.places)].source for place in made.weights),
-        weight_places=tuple(made.weights),
-        structure=made.tree,
+        weights=tuple(hoisted[place - len(outlined.places)].source for place in outlined.weights),
+        weight_places=tuple(outlined.weights),
+        structure=outlined.tree,
         guards=tuple(compilation.guards.values()),
-        writes=made.writes,
+        writes=outlined.writes,
         silenced=tuple(sorted(compilation.silenced)),
-        orders={made.places[n]: order for n, order in compilation.orders.items()},
+        orders={outlined.places[n]: order for n, order in compilation.orders.items()},
     )
 
 
@@ -214,10 +214,10 @@ def _outline_root(
     count = len(arguments) - len(keywords)
     by_name = dict(zip(keywords, arguments[count:]))
     try:
-        made: OutlinedCall = root.outline(
+        outlined: OutlinedCall = root.outline(
             fn, arguments[:count], by_name, request.aux, request.weights, root=True
         )
-        return made
+        return outlined
     except UsesPoison:
         return None
     except NestingTooDeep as error:
@@ -233,11 +233,11 @@ def _outline_root(
         ) from None
 
 
-def _hoisted_inputs(root: Lowering, made: OutlinedCall) -> list[Hoisted]:
+def _hoisted_inputs(root: Lowering, outlined: OutlinedCall) -> list[Hoisted]:
     """Returns what stands behind the parameters of the root that are no arguments."""
     things = {id(value): thing for thing, value in root.hoisted.values()}
-    first = len(made.places)
-    pairs = zip(made.function.params[first:], made.operands[first:])
+    first = len(outlined.places)
+    pairs = zip(outlined.function.params[first:], outlined.operands[first:])
     return [_hoisted(root.compilation, param, things[id(operand)]) for param, operand in pairs]
 
 
@@ -311,22 +311,22 @@ def _hoisted(compilation: Compilation, param: Any, thing: Any) -> Hoisted:
     """Returns the input behind a parameter that is no argument. An array that the function itself
     makes while compiling comes with its text."""
     path = compilation.path(thing)
-    made = path is None and isinstance(thing, (np.ndarray, np.generic))
-    text = compilation.recipes.text(thing) if made else None
+    is_constant = path is None and isinstance(thing, (np.ndarray, np.generic))
+    text = compilation.recipes.text(thing) if is_constant else None
     return Hoisted(param.name, thing, param.type, text, path, compilation.is_read_per_call(thing))
 
 
-def _refuse_result(made: OutlinedCall) -> DTypeError:
+def _refuse_result(outlined: OutlinedCall) -> DTypeError:
     """Returns the error of an outcome that generated source cannot return."""
     cause = "the function returns a value that generated code cannot hold"
     try:
-        pack(made.outcome, made.heap)
+        pack(outlined.outcome, outlined.heap)
     except DTypeError as error:
         cause = f"{error.problems[0].cause}, but it is returned"
     return DTypeError(
         cause,
         "return tensors, numbers, strings, None, and tuples, lists or dicts of these",
-        made.function.span,
+        outlined.function.span,
     )
 
 

@@ -165,15 +165,15 @@ class Compilation(GuardRecorder):
 
     def _written_dicts(self) -> dict[int, list[Any]]:
         """Returns the keys of written items, by the identity of their dict from outside."""
-        found: dict[int, list[Any]] = {}
+        keys: dict[int, list[Any]] = {}
         for write in (*self.written.values(), *self.discovered.values()):
             if isinstance(write.name, Item):
-                found.setdefault(id(write.target), []).append(write.name.key)
+                keys.setdefault(id(write.target), []).append(write.name.key)
             elif write.name is not None:
-                held = getattr(write.target, "__dict__", None)
-                if id(held) in self.dict_owners:
-                    found.setdefault(id(held), []).append(write.name)
-        return found
+                attributes = getattr(write.target, "__dict__", None)
+                if id(attributes) in self.dict_owners:
+                    keys.setdefault(id(attributes), []).append(write.name)
+        return keys
 
     def holds_written(self, thing: Any) -> bool:
         """True if a container is a dict whose items are written, or holds one."""
@@ -240,13 +240,13 @@ class Compilation(GuardRecorder):
             if path is None or id(thing) in seen or not hasattr(thing, "__dict__"):
                 continue
             seen.add(id(thing))
-            for name, held in object.__getattribute__(thing, "__dict__").items():
-                if is_user_object(held) or isinstance(held, Cell):
-                    self.add_guard(f"{path}.__dict__[{name!r}]", held)
-                    rest.append(held)
-                elif type(held) in (list, tuple, dict) and not holds_plain_only(held):
-                    self.register_path(held, f"{path}.__dict__[{name!r}]")
-                    self.guard_contents(held)
+            for name, value in object.__getattribute__(thing, "__dict__").items():
+                if is_user_object(value) or isinstance(value, Cell):
+                    self.add_guard(f"{path}.__dict__[{name!r}]", value)
+                    rest.append(value)
+                elif type(value) in (list, tuple, dict) and not holds_plain_only(value):
+                    self.register_path(value, f"{path}.__dict__[{name!r}]")
+                    self.guard_contents(value)
 
     def value_before(self, write: Write, span: Span) -> Any:
         """Returns the value of a written attribute or item before the call."""

@@ -10,7 +10,7 @@ from autodiff_compiler.ir.nodes import Value
 
 def parameters_behind(low: Lowering, value: Any) -> set[Value]:
     """Returns the parameters, of functions and of loops, that a value depends on."""
-    found: set[Value] = set()
+    parameters: set[Value] = set()
     todo, seen = [value], set()
     while todo:
         one = todo.pop()
@@ -19,8 +19,8 @@ def parameters_behind(low: Lowering, value: Any) -> set[Value]:
         seen.add(one)
         maker = low.builder.producer(one)
         if maker is None:
-            found.add(one)
+            parameters.add(one)
             continue
         todo.extend(maker.operands)
         todo.extend(y for region in maker.regions for y in region.yields)
-    return found
+    return parameters

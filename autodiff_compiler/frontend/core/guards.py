@@ -154,14 +154,14 @@ class GuardRecorder:
 
     def guard_class_attribute(self, kind: type, name: str) -> Any:
         """Returns an attribute of an outside class, or None, and guards it."""
-        path, found = self.path(kind), special(kind, name)
+        path, attribute = self.path(kind), special(kind, name)
         hook = name.startswith("__")  # no descriptor hides it
-        if path is not None and found is None and hook and not hasattr(kind, name):
+        if path is not None and attribute is None and hook and not hasattr(kind, name):
             self._add(path, "without attribute", name, name)
         elif path is not None:
-            self._add(path, "special", (name, found), name)
-            self.register_path(found, f"{path}.{name}")
-        return found
+            self._add(path, "special", (name, attribute), name)
+            self.register_path(attribute, f"{path}.{name}")
+        return attribute
 
     def guard_module(self, module: types.ModuleType, name: str) -> None:
         """Guards a module that the source function imports by its full name."""
@@ -301,11 +301,11 @@ class GuardRecorder:
     def item(self, owner: Any, key: Any) -> Any:
         """Returns ``owner[key]`` for an outside container and a plain key, and guards it."""
         path = self.path(owner)
-        found = (
+        recorded = (
             self.recorded_value(f"{path}[{key!r}]") if path and has_literal_repr(key) else MISSING
         )
-        if found is not MISSING:
-            return found
+        if recorded is not MISSING:
+            return recorded
         try:
             value = owner[key]
         except LookupError:
@@ -337,9 +337,9 @@ class GuardRecorder:
         """Returns ``owner.name`` as ``object.__getattribute__`` reads it, and guards it."""
         path = self.path(owner)
         place = f"object.__getattribute__({path}, {name!r})"
-        found = MISSING if path is None else self.recorded_value(place)
-        if found is not MISSING:
-            return found
+        recorded = MISSING if path is None else self.recorded_value(place)
+        if recorded is not MISSING:
+            return recorded
         try:
             value = object.__getattribute__(owner, name)
         except AttributeError as error:
@@ -359,9 +359,9 @@ class GuardRecorder:
     def read_attribute(self, owner: Any, name: str, span: Span) -> Any:
         """Returns ``owner.name`` for an outside object, and guards it."""
         path = self.path(owner)
-        found = MISSING if path is None else self.recorded_value(f"{path}.{name}")
-        if found is not MISSING:
-            return found
+        recorded = MISSING if path is None else self.recorded_value(f"{path}.{name}")
+        if recorded is not MISSING:
+            return recorded
         try:
             value = getattr(owner, name)
         except AttributeError as error:
@@ -399,18 +399,18 @@ class GuardRecorder:
         if name in code.co_freevars and function.__closure__ is not None:
             place = code.co_freevars.index(name)
             cell = function.__closure__[place]
-            found = self.recorded_value(f"{path}.__closure__[{place}].cell_contents")
+            recorded = self.recorded_value(f"{path}.__closure__[{place}].cell_contents")
             try:
-                value = cell.cell_contents if found is MISSING else found
+                value = cell.cell_contents if recorded is MISSING else recorded
             except ValueError:
                 value = MISSING
             if value is not MISSING:
                 if path is not None:
                     self.add_guard(f"{path}.__closure__[{place}].cell_contents", value)
                 return value
-        found = self.recorded_value(f"{path}.__globals__[{name!r}]")
-        if found is not MISSING:
-            return found
+        recorded = self.recorded_value(f"{path}.__globals__[{name!r}]")
+        if recorded is not MISSING:
+            return recorded
         if name in function.__globals__:
             value = function.__globals__[name]
             if path is not None:
@@ -450,11 +450,11 @@ def default_accessor(thing: Any, name: str) -> Callable[..., Any]:
     """
     below_user_method = False
     for each in type(thing).__mro__:
-        found: Callable[..., Any] | None = each.__dict__.get(name)
-        if _is_user_method(found):
+        accessor: Callable[..., Any] | None = each.__dict__.get(name)
+        if _is_user_method(accessor):
             below_user_method = True
-        elif found is not None and below_user_method:
-            return found
+        elif accessor is not None and below_user_method:
+            return accessor
     return getattr if name == "__getattribute__" else setattr
 
 

@@ -26,10 +26,10 @@ def place_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:
         return body
 
     def visit(region: Region, values: Iterable[Value]) -> Region:
-        ops = [made for value in values for made in chains.get(value, ())]
+        ops = [hook for value in values for hook in chains.get(value, ())]
         for op in region.ops:
             ops.append(map_regions(op, lambda inner: visit(inner, inner.params)))
-            ops += [made for result in op.results for made in chains.get(result, ())]
+            ops += [hook for result in op.results for hook in chains.get(result, ())]
         return Region(region.params, tuple(ops), region.yields)
 
     inside = {v for op in body.walk() for r in op.regions for v in r.params}

@@ -179,8 +179,8 @@ class Lowering:
 
     def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
         """Returns a method such as ``__add__`` of a user's class, or None."""
-        found: Callable[..., Any] | None = self.handlers.special(self, thing, name)
-        return found
+        method: Callable[..., Any] | None = self.handlers.special(self, thing, name)
+        return method
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """Returns ``left sign right``; ``sign`` is the name of gast's class, such as ``Add``."""
@@ -193,15 +193,15 @@ class Lowering:
 
     def sequence(self, value: Any) -> list[Any]:
         """Returns everything an iterable yields. Raises where only the run knows that."""
-        found: list[Any] = self.handlers.sequence(self, value)
-        return found
+        items: list[Any] = self.handlers.sequence(self, value)
+        return items
 
     def lifted(self, thing: Any) -> Any:
         """Returns ``thing`` with every outside array in it made a value."""
-        found = _lift_arrays(self, thing)
+        value = _lift_arrays(self, thing)
         if self.compilation.precision is None:
-            return found
-        return self.handlers.cast_to_cell_precision(self, thing, found)
+            return value
+        return self.handlers.cast_to_cell_precision(self, thing, value)
 
     def unpacked(
         self,
@@ -219,15 +219,15 @@ class Lowering:
 
     def heap_ownership(self, state: State, outcome: Any = None) -> HeapOwnership:
         """Returns who holds the lists and dicts of ``state`` when ``outcome`` was computed."""
-        found: HeapOwnership = self.handlers.heap_ownership(self, state, outcome)
-        return found
+        ownership: HeapOwnership = self.handlers.heap_ownership(self, state, outcome)
+        return ownership
 
     def may_raise(
         self, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
     ) -> AbstractContextManager[None]:
         """Enters a block whose operations raise ``kind`` only where ``bad()`` is true."""
-        found: AbstractContextManager[None] = self.handlers.may_raise(self, kind, bad, text)
-        return found
+        context: AbstractContextManager[None] = self.handlers.may_raise(self, kind, bad, text)
+        return context
 
     # ---- values and the heap
 
@@ -322,9 +322,9 @@ class Lowering:
             if arg in self.compilation.uncast:
                 thing = self.original(self.compilation.uncast[arg])
                 return arg if isinstance(thing, Value) else thing
-            found = [thing for thing, value in self.hoisted.values() if value is arg]
-            if found or self.parent is None:
-                return found[0] if found else arg
+            sources = [thing for thing, value in self.hoisted.values() if value is arg]
+            if sources or self.parent is None:
+                return sources[0] if sources else arg
             # A value of the caller may be an outside array's, and so its substitute here.
             return self.parent.original(self.substituted.get(arg, arg))
         if isinstance(arg, HeapRef) and arg.kind == "dict":
@@ -437,9 +437,9 @@ def _lift_arrays(low: Lowering, thing: Any) -> Any:
             return thing
         low.compilation.guard_contents(thing)
         if isinstance(thing, dict):
-            made = {key: low.lifted(item) for key, item in thing.items()}
-            low.compilation.copied_dicts[id(made)] = (made, thing)
-            return made
+            lifted = {key: low.lifted(item) for key, item in thing.items()}
+            low.compilation.copied_dicts[id(lifted)] = (lifted, thing)
+            return lifted
         return type(thing)(low.lifted(item) for item in thing)
     return thing
 
@@ -471,10 +471,10 @@ def _known_array(low: Lowering, value: Value) -> Any:
     """
     if value in low.arguments and low.parent:
         return _known_array(low.parent, low.arguments[value])
-    found = [thing for thing, its in low.hoisted.values() if its is value]
-    if not found:
+    sources = [thing for thing, its in low.hoisted.values() if its is value]
+    if not sources:
         return _known_array(low.parent, value) if low.parent else None
-    (thing,) = found
+    (thing,) = sources
     if type(thing) is not Tensor and not isinstance(thing, np.ndarray):
         return None
     path = low.compilation.path(thing)
@@ -505,20 +505,20 @@ def _name_of(low: Lowering, thing: Any) -> str:
 def require_value(low: Lowering, value: MaybeNone, name: str = "") -> Any:
     """Returns the value that is not None, as the generated function checks; the variable ``name``
     is not None from here on."""
-    found = optional.require_value(low, value, f"'{name}'" if name else "this")
+    required = optional.require_value(low, value, f"'{name}'" if name else "this")
     if low.state.names.get(name) is value:
-        low.state.names[name] = found
-    return found
+        low.state.names[name] = required
+    return required
 
 
-def _check_set(low: Lowering, held: MaybeUnset) -> None:
+def _check_set(low: Lowering, variable: MaybeUnset) -> None:
     """Adds a check that raises where the path that was taken did not set a variable."""
-    if held.flag is None:
-        test = is_unset(next(leaves(detach(held.value, low.state))))
+    if variable.flag is None:
+        test = is_unset(next(leaves(detach(variable.value, low.state))))
     else:
-        test = comparisons.logical_not(held.flag)
+        test = comparisons.logical_not(variable.flag)
     with low.builder.block() as ops:
-        fail_unset(low, held.unset.cause)
+        fail_unset(low, variable.unset.cause)
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
 
 

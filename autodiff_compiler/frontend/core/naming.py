@@ -48,13 +48,13 @@ def printed_names(callee: Any) -> tuple[str, str]:
     if isinstance(callee, CustomRule):
         return printed_names(callee.text)
     owner = getattr(callee, "__self__", None)
-    own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
-    if isinstance(owner, Cell) and own == "construct":
+    own_name = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
+    if isinstance(owner, Cell) and own_name == "construct":
         return printed_names(owner)
     if owner is not None and not isinstance(owner, types.ModuleType):
         kind = owner if isinstance(owner, type) else type(owner)
-        return f"{snake(kind.__name__)}_{snake(own)}", f"{kind.__name__}.{own}"
-    return snake(own), own
+        return f"{snake(kind.__name__)}_{snake(own_name)}", f"{kind.__name__}.{own_name}"
+    return snake(own_name), own_name
 
 
 def snake(name: str) -> str:
@@ -79,11 +79,11 @@ def member_label(path: str | None) -> str:
     """Returns the label of a sub-Cell in its user: ``fc1``, or ``layers_0`` of a list."""
     if re.fullmatch(r"fn(\.(fn|func|__self__|__wrapped__))*", path or ""):
         return ""
-    found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
-    if found is None:
+    match = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
+    if match is None:
         return ""
-    key = re.sub(r"\W+|.*\[", "_", found.group(2) or "").strip("_")
-    return f"{found.group(1)}_{key}" if key else found.group(1)
+    key = re.sub(r"\W+|.*\[", "_", match.group(2) or "").strip("_")
+    return f"{match.group(1)}_{key}" if key else match.group(1)
 
 
 def slot_names(

@@ -40,15 +40,15 @@ def _components_of_parameter(low: Lowering, param: Value, like: Any, name: str) 
         return like
     if isinstance(like, (dict, tuple)):
         parts = like.items() if isinstance(like, dict) else enumerate(like)
-        made = {}
+        components = {}
         for key, part in parts:
             if isinstance(part, Value) or any(True for _ in leaves(detach(part, low.state))):
                 item = containers.item(param, key=key)
                 item.name, item.has_user_name = f"{name}_{key}", True
-                made[key] = _components_of_parameter(low, item, part, f"{name}_{key}")
+                components[key] = _components_of_parameter(low, item, part, f"{name}_{key}")
             else:
-                made[key] = part
-        return made if isinstance(like, dict) else tuple_like(like, made.values())
+                components[key] = part
+        return components if isinstance(like, dict) else tuple_like(like, components.values())
     return param if isinstance(like, Value) else like
 
 

@@ -28,8 +28,8 @@ def reaches(thing: Any, wanted: Collection[int]) -> bool:
     """True if the methods of ``thing`` can reach an object with one of these ids: through the
     attributes of objects, and through the names in the functions of their classes."""
     seen: set[int] = set()
-    found = [thing]  # keeps each object alive, so that no id is used again meanwhile
-    for each in found:
+    reached = [thing]  # keeps each object alive, so that no id is used again meanwhile
+    for each in reached:
         if id(each) in wanted or len(seen) > costs().reached_objects:
             return True
         if id(each) in seen or isinstance(each, _NOTHING):
@@ -37,7 +37,7 @@ def reaches(thing: Any, wanted: Collection[int]) -> bool:
         seen.add(id(each))
         if isinstance(each, types.FunctionType) and _EVERYTHING & _names(each.__code__):
             return True
-        found.extend(_parts(each))
+        reached.extend(_parts(each))
     return False
 
 

@@ -24,14 +24,14 @@ from autodiff_compiler.operators.elementwise import comparisons
 
 def has_thrown(low: Lowering) -> Any:
     """Returns the condition that something was thrown: False, True, or a run-time value."""
-    found: Any = False
+    thrown: Any = False
     for handler in low.catching:
         flag = low.state.heap[handler.flag]
         if flag is True:
             return True
         if isinstance(flag, Value):
-            found = flag if found is False else comparisons.logical_or(found, flag)
-    return found
+            thrown = flag if thrown is False else comparisons.logical_or(thrown, flag)
+    return thrown
 
 
 def unless_thrown(low: Lowering, rest: Callable[[], Any]) -> Any:

@@ -110,9 +110,9 @@ def augmented_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     """Returns the outcome of ``left sign= right``. A list or dict is changed in place, under all
     its names."""
     method = low.special(left, f"__i{BINARY[sign].__name__.strip('_')}__")
-    found = NotImplemented if method is None else low.call(method, (right,), {})
-    if found is not NotImplemented:
-        return found
+    outcome = NotImplemented if method is None else low.call(method, (right,), {})
+    if outcome is not NotImplemented:
+        return outcome
     if isinstance(left, (set, frozenset)):
         _refuse_shared_set(low, left)
     joined = low.binary(sign, left, right)
@@ -132,9 +132,9 @@ def _refuse_shared_set(low: Lowering, left: Any) -> None:
         containers += around.state.heap.values()
         around = around.parent
     names = 0
-    for held in containers:
-        if isinstance(held, (dict, tuple)):
-            items = held.values() if isinstance(held, dict) else held
+    for container in containers:
+        if isinstance(container, (dict, tuple)):
+            items = container.values() if isinstance(container, dict) else container
             names += sum(item is left for item in items)
     from_outside = low.compilation.path(left) is not None
     if isinstance(left, set) if from_outside else names > 1:
@@ -149,9 +149,9 @@ def binary_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     """Returns ``left sign right`` for compile-time values."""
     refuse_foreign(low, left, right, installed=True)
     name = BINARY[sign].__name__.strip("_")
-    found = call_operator_method(low, left, right, f"__{name}__", f"__r{name}__")
-    if found is not NotImplemented:
-        return found
+    outcome = call_operator_method(low, left, right, f"__{name}__", f"__r{name}__")
+    if outcome is not NotImplemented:
+        return outcome
     left, right = map(_plain_number, (left, right))
     if isinstance(left, DictView) or isinstance(right, DictView):
         left, right = as_set(low, left), as_set(low, right)
@@ -185,9 +185,9 @@ def call_operator_method(low: Lowering, left: Any, right: Any, name: str, reflec
         if thing is right and _numpy_converts_right(low, left, right):
             continue
         method = low.special(thing, method_name)
-        found = NotImplemented if method is None else low.call(method, (other,), {})
-        if found is not NotImplemented:
-            return found
+        outcome = NotImplemented if method is None else low.call(method, (other,), {})
+        if outcome is not NotImplemented:
+            return outcome
     return NotImplemented
 
 
@@ -221,8 +221,8 @@ def _numpy_converts_right(low: Lowering, left: Any, right: Any) -> bool:
 def object_class(low: Lowering, thing: Any) -> type:
     """Returns the class of an object, made here or outside."""
     made_here = isinstance(thing, HeapRef) and thing.kind == "object"
-    found: type = low.state.heap[thing]["__class__"] if made_here else type(thing)
-    return found
+    class_: type = low.state.heap[thing]["__class__"] if made_here else type(thing)
+    return class_
 
 
 def as_set(low: Lowering, side: Any) -> Any:
@@ -244,14 +244,14 @@ def _container_operation(low: Lowering, sign: str, left: Any, right: Any) -> Any
     """Returns ``left sign right`` for operands of which one is a list or dict on the heap."""
     sides = map(partial(_items_of_container, low), (left, right))
     operation = _CONTAINER_OPERATIONS.get(sign)
-    found = None if operation is None else operation(low, *sides)
-    if found is None:
+    outcome = None if operation is None else operation(low, *sides)
+    if outcome is None:
         raise low.fail(
             DTypeError,
             f"the operator '{SIGNS[sign]}' does not take this list or dict",
             "make it an array first: ops.stack(items) or np.stack(items)",
         )
-    return found
+    return outcome
 
 
 def _merge_dicts(low: Lowering, left: Any, right: Any) -> HeapRef | None:
@@ -326,12 +326,12 @@ def unary(low: Lowering, sign: str, value: Any) -> Any:
         if inverted is not None:
             return inverted
     try:
-        found = UNARY[sign](value)
+        outcome = UNARY[sign](value)
     except CompileError:
         raise
     except TypeError as error:
         raise low.translate(error, "this operation fails").meaning(error) from None
-    return _new_array(low, value) if found is value else found
+    return _new_array(low, value) if outcome is value else outcome
 
 
 def _invert_integer(low: Lowering, value: Value) -> Any:

@@ -76,32 +76,32 @@ def _compare_chain(low: Lowering, left: Any, signs: Sequence[Any], nodes: Sequen
     """Returns the outcome of ``left < one < other``. Operands after a comparison that fails are not
     evaluated, unless evaluating them has no effect."""
     right = low.evaluate(nodes[0])
-    found = compare(low, type(signs[0]).__name__, left, right)
+    outcome = compare(low, type(signs[0]).__name__, left, right)
     if len(nodes) == 1:
-        return found
+        return outcome
 
     def rest() -> Any:
         return _compare_chain(low, right, signs[1:], nodes[1:])
 
-    if isinstance(found, Value) and not any(map(_calls_or_binds, nodes[1:])):
+    if isinstance(outcome, Value) and not any(map(_calls_or_binds, nodes[1:])):
         others = rest()
         if isinstance(others, Value):
-            return comparisons.logical_and(found, others)
-        return found if others else False
-    truth = low.truth(found)
+            return comparisons.logical_and(outcome, others)
+        return outcome if others else False
+    truth = low.truth(outcome)
     if isinstance(truth, bool):
-        return rest() if truth else found
-    return low.choose(truth, rest, lambda: found)
+        return rest() if truth else outcome
+    return low.choose(truth, rest, lambda: outcome)
 
 
 def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     """Returns the outcome of one comparison: a bool where it is known, else a run-time value."""
     if sign in ("Is", "IsNot"):
-        found = _is(low, left, right)
-        return found if sign == "Is" else _not(found)
+        outcome = _is(low, left, right)
+        return outcome if sign == "Is" else _not(outcome)
     if sign in ("In", "NotIn"):
-        found = _contains(low, left, right)
-        return found if sign == "In" else _not(found)
+        outcome = _contains(low, left, right)
+        return outcome if sign == "In" else _not(outcome)
     return _compare_values(low, sign, left, right)
 
 
@@ -120,9 +120,9 @@ def _contains(low: Lowering, left: Any, right: Any) -> Any:
     method = low.special(right, "__contains__")
     if method is not None:
         return low.truth(low.call(method, (left,), {}))
-    found = outside_items.has_item(low, right, left)
-    if found is not None:
-        return found
+    known = outside_items.has_item(low, right, left)
+    if known is not None:
+        return known
     return _is_among(low, left, _container_to_search(low, right))
 
 
@@ -130,9 +130,9 @@ def _compare_values(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     """Returns ``left sign right`` for the signs of equality and order."""
     is_dynamic = isinstance(left, Value) or isinstance(right, Value)
     refuse_foreign(low, left, right, installed=True)
-    found = _compare_objects(low, sign, left, right)
-    if found is not NotImplemented:
-        return found
+    outcome = _compare_objects(low, sign, left, right)
+    if outcome is not NotImplemented:
+        return outcome
     low.compilation.guard_contents(left)
     left, right = _views_as_sets(low, left, right)
     low.compilation.guard_contents(right)
@@ -266,11 +266,11 @@ def _is_among(low: Lowering, left: Any, items: Any) -> Any:
         return left in keys
     outcome: Any = False
     for key in keys:
-        found = key is left or equal_values(low, left, key)
-        if found is True:
+        is_equal = key is left or equal_values(low, left, key)
+        if is_equal is True:
             return True
-        if isinstance(found, Value):
-            outcome = found if outcome is False else comparisons.logical_or(outcome, found)
+        if isinstance(is_equal, Value):
+            outcome = is_equal if outcome is False else comparisons.logical_or(outcome, is_equal)
     return outcome
 
 
@@ -278,9 +278,9 @@ def _compare_objects(low: Lowering, sign: str, left: Any, right: Any) -> Any:
     """Returns the comparison of two objects by their methods, fields or identity. Returns
     NotImplemented where neither side is an object of the user's."""
     name = f"__{STATIC_COMPARE[sign].__name__}__"
-    found = call_operator_method(low, left, right, name, REFLECTED[sign])
-    if found is not NotImplemented:
-        return found
+    outcome = call_operator_method(low, left, right, name, REFLECTED[sign])
+    if outcome is not NotImplemented:
+        return outcome
     if object_class(low, left) is object_class(low, right):
         sides = [_fields(low, side, name) for side in (left, right)]
         if None not in sides:
@@ -325,11 +325,11 @@ def equal_values(low: Lowering, left: Any, right: Any) -> Any:
         ours = list(ours.values())
     outcome: Any = True
     for one, other in zip(ours, theirs):
-        found = equal_values(low, one, other)
-        if found is False:
+        is_equal = equal_values(low, one, other)
+        if is_equal is False:
             return False
-        if isinstance(found, Value):
-            outcome = found if outcome is True else comparisons.logical_and(outcome, found)
+        if isinstance(is_equal, Value):
+            outcome = is_equal if outcome is True else comparisons.logical_and(outcome, is_equal)
     return outcome
 
 

@@ -33,13 +33,13 @@ def evaluate_list(low: Lowering, node: Any) -> Any:
 
 
 def evaluate_dict(low: Lowering, node: Any) -> Any:
-    made: dict[Any, Any] = {}
+    items: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values):
         if key is None:
-            made.update(low.contents(low.evaluate(value)))
+            items.update(low.contents(low.evaluate(value)))
         else:
-            made[_dict_key(low, low.evaluate(key))] = as_variable(low, low.evaluate(value))
-    return low.allocate("dict", made)
+            items[_dict_key(low, low.evaluate(key))] = as_variable(low, low.evaluate(value))
+    return low.allocate("dict", items)
 
 
 def _dict_key(low: Lowering, key: Any) -> Any:

@@ -72,9 +72,9 @@ def evaluate_name(low: Lowering, node: Any) -> Any:
     name = node.id
     if name not in low.state.names:
         return _free_name(low, name)
-    held = low.state.names[name]
-    value = low.certainly(held, isinstance(node, GuardedName))
-    if value is not held:
+    bound = low.state.names[name]
+    value = low.certainly(bound, isinstance(node, GuardedName))
+    if value is not bound:
         low.state.names[name] = value  # known to be set from here on
     return value
 

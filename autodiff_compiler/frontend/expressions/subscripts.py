@@ -21,6 +21,7 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.error_translation import missing_item
+from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.python_values import python_containers
 from autodiff_compiler.frontend.numpy_rules.copies_and_views import index_without_axes
@@ -82,13 +83,13 @@ def _known_item(low: Lowering, owner: Any, container: Any, key: Any) -> Any:
     try:
         if not isinstance(owner, HeapRef):
             return low.lifted(low.compilation.item(container, key))
-        found = container[key]
+        item = container[key]
     except IndexError as error:
         named = IndexError("list index out of range") if isinstance(owner, HeapRef) else error
         raise missing_item(low, container, key, named) from None
     except (LookupError, TypeError) as error:
         raise missing_item(low, container, key, error) from None
-    return low.new_list(found) if isinstance(key, slice) else found
+    return low.new_list(item) if isinstance(key, slice) else item
 
 
 def needs_runtime_list(low: Lowering, container: Any, key: Any) -> bool:
@@ -114,12 +115,12 @@ def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
         for at, axis in _run_time_positions(key):
             tested.enter_context(_in_bounds(low, owner, at, axis))
         try:
-            found = indexing.index(owner, *rest, index=index)
+            item = indexing.index(owner, *rest, index=index)
         except ShapeError as error:
             raise _with_numpys_message(error, owner, key) from None
         if rest:
-            runtime_lists.require_item(low, found)
-        return found
+            runtime_lists.require_item(low, item)
+        return item
 
 
 def _run_time_positions(key: Any) -> list[tuple[Value, int]]:
@@ -132,8 +133,8 @@ def _run_time_positions(key: Any) -> list[tuple[Value, int]]:
     slices = [part for part in parts if isinstance(part, slice)]
     if any(isinstance(end, Value) for s in slices for end in (s.start, s.stop, s.step)):
         return []
-    found = [(part, axis) for axis, part in enumerate(parts) if isinstance(part, Value)]
-    return found if all(_is_integer(part) for part, _ in found) else []
+    positions = [(part, axis) for axis, part in enumerate(parts) if isinstance(part, Value)]
+    return positions if all(_is_integer(part) for part, _ in positions) else []
 
 
 def _is_integer(value: Value) -> bool:
@@ -196,22 +197,22 @@ def encode_index(low: Lowering, key: Any) -> tuple[list[Value], tuple[Any, ...]]
 
 def _positions(low: Lowering, listed: Any) -> Value:
     """Returns a list of positions or bools, known or not, as an array."""
-    held = python_containers(low, listed)
-    if not _holds_value(held):
+    nested = python_containers(low, listed)
+    if not _holds_value(nested):
         try:
-            made = np.array(held)
+            constant = np.array(nested)
         except ValueError as error:
             raise low.translate(error, "this index is not supported") from None
-        return low.lift(Tensor(made if made.size else made.astype(np.int64)))
-    found: Value = low.macro(numpy.array, [held], {})
-    return found
+        return low.lift(Tensor(constant if constant.size else constant.astype(np.int64)))
+    stacked: Value = low.macro(numpy.array, [nested], {})
+    return stacked
 
 
-def _holds_value(held: Any) -> bool:
+def _holds_value(thing: Any) -> bool:
     """True if nested lists hold a run-time value."""
-    if isinstance(held, (list, tuple)):
-        return any(map(_holds_value, held))
-    return isinstance(held, Value)
+    if isinstance(thing, (list, tuple)):
+        return any(map(_holds_value, thing))
+    return isinstance(thing, Value)
 
 
 def _with_numpys_message(error: ShapeError, owner: Value, key: Any) -> CompileError:

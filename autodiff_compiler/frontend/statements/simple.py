@@ -77,7 +77,7 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
     to find the other problems. If the statement may be left by an exception, what follows it
     (``then``) stands at its end.
     """
-    told = len(low.compilation.problems)
+    problems_before = len(low.compilation.problems)
     try:
         with low.builder.at(low.span(node)):
             try:
@@ -95,11 +95,11 @@ def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcom
     except Unreached:
         return Diverged()
     except UsesPoison:
-        assert low.compilation.problems or told
+        assert low.compilation.problems or problems_before
     for part in nodes_in(node):
-        held = low.state.names.get(getattr(part, "id", ""))
+        bound = low.state.names.get(getattr(part, "id", ""))
         if isinstance(part, gast.Name) and (
-            isinstance(part.ctx, gast.Store) or isinstance(held, HeapRef)
+            isinstance(part.ctx, gast.Store) or isinstance(bound, HeapRef)
         ):
             low.state.names[part.id] = Poison()
         if isinstance(part, gast.alias):
@@ -115,7 +115,7 @@ def execute_return(low: Lowering, node: Any) -> Any:
 
 def execute_expr(low: Lowering, node: Any) -> None:
     low.sole_calls |= _method_chain(node.value)
-    found = low.evaluate(node.value)
+    value = low.evaluate(node.value)
     if isinstance(node.value, gast.Call):
         with low.builder.at(low.span(node)):
             runtime_lists.require_popped_item(low, found)
@@ -168,8 +168,8 @@ def execute_import_from(low: Lowering, node: Any) -> None:
     package = low.frame.function.__globals__.get("__package__")
     module = _module(low, "." * node.level + (node.module or ""), package)
     for alias in node.names:
-        found = low.lifted(low.compilation.read_attribute(module, alias.name, low.builder.span))
-        low.state.names[alias.asname or alias.name] = found
+        value = low.lifted(low.compilation.read_attribute(module, alias.name, low.builder.span))
+        low.state.names[alias.asname or alias.name] = value
 
 
 def _module(low: Lowering, name: str, package: str | None = None) -> Any:
@@ -191,10 +191,10 @@ def execute_pass(low: Lowering, node: Any) -> None:
 
 def execute_function_def(low: Lowering, node: Any) -> None:
     decorators = [low.evaluate(decorator) for decorator in node.decorator_list]
-    made: Any = make_closure(low, node, node.args, node.name)
+    function: Any = make_closure(low, node, node.args, node.name)
     for decorator in reversed(decorators):
-        made = low.call(decorator, (made,), {})
-    low.state.names[node.name] = made
+        function = low.call(decorator, (function,), {})
+    low.state.names[node.name] = function
 
 
 def execute_if(low: Lowering, node: Any) -> Any:
@@ -336,8 +336,8 @@ def _assign_all(low: Lowering, targets: Sequence[Any], values: Sequence[Any]) ->
     waiting = internal_name("waiting", len(low.state.names))
     low.state.names[waiting] = tuple(values)
     for place, target in enumerate(targets):
-        held = low.certainly(low.state.names[waiting])
-        low.assign(target, held[place])
+        values_left = low.certainly(low.state.names[waiting])
+        low.assign(target, values_left[place])
     del low.state.names[waiting]
 
 
@@ -356,7 +356,7 @@ def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]
 
 def _handed_on(node: Any) -> set[Any]:
     """Returns the expressions that are assigned to a variable as they are, be they None."""
-    found: set[Any] = set()
+    handed_on: set[Any] = set()
     names = [target for target in node.targets if isinstance(target, gast.Name)]
     pairs = [(target, node.value) for target in node.targets]
     for target, value in pairs:
@@ -366,8 +366,8 @@ def _handed_on(node: Any) -> set[Any]:
     for target, value in pairs:
         all_names = value is not node.value or len(names) == len(node.targets)
         if isinstance(target, gast.Name) and all_names:
-            found.add(value)
-    return found
+            handed_on.add(value)
+    return handed_on
 
 
 def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
@@ -381,8 +381,8 @@ def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
 def _method_chain(value: Any) -> set[Any]:
     """Returns the calls of an expression that consists of method calls alone, each on the result of
     the one before. No other part of it can have been read before they change something."""
-    found: set[Any] = set()
+    calls: set[Any] = set()
     while isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute):
-        found.add(value)
+        calls.add(value)
         value = value.func.value
-    return found
+    return calls

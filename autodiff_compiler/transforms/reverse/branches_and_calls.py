@@ -158,7 +158,7 @@ def _export_residuals(
         with sweep.builder.block() as ops:
             strange = any(side != number for side, _, _ in extra)
             nothing = sweep.builder.apply(undefined, (), {}) if strange else None
-        ops = [replace(made, role=op.role) for made in ops]
+        ops = [replace(inner, role=op.role) for inner in ops]
         yields = [value if side == number else nothing for side, value, _ in extra]
         regions.append(Region((), (*parts.forward, *ops), (*region.yields, *yields)))
     further = tuple(result for _, _, result in extra)
@@ -187,8 +187,8 @@ def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
     if not set(halves.reached) & set(wrt):
         return op
     residuals = Value(type_of(halves.forward.returns[-1]), "residuals")
-    found = sweep.builder.call(halves.backward, (residuals, *cotangents))
-    for position, ct in zip(halves.reached, found):
+    cotangents_in = sweep.builder.call(halves.backward, (residuals, *cotangents))
+    for position, ct in zip(halves.reached, cotangents_in):
         if position in wrt:
             scope.add(op.operands[position], ct)
     attrs: dict[str, Any] = {**op.attrs, "callee": halves.forward}

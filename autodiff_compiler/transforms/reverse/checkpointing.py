@@ -91,21 +91,21 @@ class Checkpointed(ReversedLoop):
                     free = None if last is None else self.number - list_length(longer[0])
                     after = loop.position + self._stride(rest, free)
                 then = Region((), tuple(ops), (*longer, after))
-                found = builder.branch(here, then, Region((), (), tuple(params)))
+                longer_or_same = builder.branch(here, then, Region((), (), tuple(params)))
         carries = loop.carries
         lead = loop.body.params[:2]
         body = Region(
             (*lead, *loop.carry_params, *params, *loop.read_params),
             (*keeping, *loop.body.ops),
-            (*loop.body.yields[:carries], *found, *loop.body.yields[carries:]),
+            (*loop.body.yields[:carries], *longer_or_same, *loop.body.yields[carries:]),
         )
         saved = (self.places, self.states, Value(INT, "upto"))
         results = (*loop.carried, *saved, *op.results[carries:])
         attrs = {key: value for key, value in op.attrs.items() if key != "checkpoint"}
         attrs["carries"] = carries + 3
         operands = (*loop.bounds, *loop.inits, *lists, upto, *loop.reads)
-        made = replace(op, operands=operands, attrs=attrs, results=results, regions=(body,))
-        return [*before, made]
+        new_loop = replace(op, operands=operands, attrs=attrs, results=results, regions=(body,))
+        return [*before, new_loop]
 
     def _steps(self) -> Value | int:
         """Returns the number of iterations; it is not positive if there are none."""
@@ -182,14 +182,14 @@ class Checkpointed(ReversedLoop):
                 state = self._run(at, stop, state)
             with builder.block() as keeping:
                 longer = self._longer(now, stop, state)
-            found = builder.branch(
+            saved = builder.branch(
                 less(stop, position), Region((), tuple(keeping), longer), Region((), (), tuple(now))
             )
-        body = Region((Value(INT, "k"), *params), tuple(ops), (stop, *state, *found))
-        made = Loop(
+        body = Region((Value(INT, "k"), *params), tuple(ops), (stop, *state, *saved))
+        rerun = Loop(
             builder.loop(None, inits, (), body, Region(tuple(tested), tuple(test), (goes_on,)))
         )
-        return list(made.carried[1:-2]), list(made.carried[-2:])
+        return list(rerun.carried[1:-2]), list(rerun.carried[-2:])
 
     def _run(self, at: Value, stop: AnyOperand, state: Sequence[AnyOperand]) -> list[AnyOperand]:
         """Runs iterations ``at`` to ``stop - 1``; takes and returns a state."""
@@ -264,12 +264,12 @@ def _make_stride() -> Function:
             more = turns + 1
             reached = reach * (free + 1 + more) // more
         body = Region((Value(INT, "k"), *params), tuple(ops), (reached, reach, before, more))
-        made = Loop(
+        search = Loop(
             builder.loop(
                 None, (1, 0, 0, 0), (), body, Region(tuple(tested), tuple(test), (goes_on,))
             )
         )
-        reach, before, earlier, _ = made.carried
+        reach, before, earlier, _ = search.carried
         rest = steps - reach + before
         ahead = rest
         for least in (earlier, 1):

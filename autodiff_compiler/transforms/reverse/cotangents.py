@@ -97,10 +97,10 @@ def type_at(key: Key) -> Type:
 
 def part(value: Value, path: Path) -> Any:
     """Reads the item of ``value`` at ``path``."""
-    found: Any = value
+    component: Any = value
     for key in path:
-        found = item(found, key=key)
-    return found
+        component = item(component, key=key)
+    return component
 
 
 def zero_leaf(value: Value, path: Path, type_: Type, unset: bool = False) -> AnyOperand:
@@ -149,10 +149,10 @@ def common_type(primal: Type, *types: Type) -> Type:
         if isinstance(number, ArrayType) and any(type_.shape != () for type_ in arrays):
             return ArrayType(number.dtype, None)
         return number
-    found: Type = primal
+    joined: Type = primal
     for type_ in types:
-        found = join(found, type_) or found
-    return found
+        joined = join(joined, type_) or joined
+    return joined
 
 
 def conform(ct: AnyOperand, type_: Type) -> AnyOperand:
@@ -175,9 +175,9 @@ def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
     """Builds a tuple or dict of ``parts``, with the keys of ``type_``; also if all are literals."""
     attrs = {"keys": type_.keys} if isinstance(type_, DictType) else {}
     opdef = make_dict if attrs else make_tuple
-    made = Value(opdef.result([type_of(part) for part in parts], **attrs))
-    builder.add(Op(opdef, tuple(parts), attrs, (made,), builder.span, builder.role))
-    return made
+    container = Value(opdef.result([type_of(part) for part in parts], **attrs))
+    builder.add(Op(opdef, tuple(parts), attrs, (container,), builder.span, builder.role))
+    return container
 
 
 class Names:
@@ -201,17 +201,17 @@ class Names:
         """Returns the name of the cotangent of a leaf, empty if the primal has no name."""
         name, sweep = "_".join([value.name, *map(str, path)]), self.order + 1
         if self.order == 0 and value.name in self.derived:
-            made = re.match(r"d(?:ot)?(\d*)_", name)
-            sweep = int(made[1] or 1) + 1 if made else sweep
+            match = re.match(r"d(?:ot)?(\d*)_", name)
+            sweep = int(match[1] or 1) + 1 if match else sweep
         while (wish := f"{self.word}{sweep if sweep > 1 else ''}_{name}") in self.derived:
             sweep += 1
         return wish if value.name else ""
 
     def fresh(self, type_: Type, value: Value, path: Path = ()) -> Value:
         """Returns a new value for the cotangent of a leaf: a parameter of a region or function."""
-        made = Value(type_, self.wish(value, path), value.has_user_name)
-        self.named.add(made)
-        return made
+        cotangent = Value(type_, self.wish(value, path), value.has_user_name)
+        self.named.add(cotangent)
+        return cotangent
 
     def give(self, ct: AnyOperand, value: Value, path: Path = ()) -> AnyOperand:
         """Names ``ct`` after ``value``, unless it is already the cotangent of another value."""
@@ -279,15 +279,17 @@ class Cotangents:
         if isinstance(type_, (TupleType, DictType)):
             parts = [self._assemble(value, (*path, k), inner) for k, inner in children(type_)]
             return self.names.give(packed(self.names.builder, type_, parts), value, path)
-        found = self.partial_sum((value, path)) if carries_cotangent(type_) else None
-        return zero_leaf(value, path, type_, value in self.unset) if found is None else found
+        cotangent = self.partial_sum((value, path)) if carries_cotangent(type_) else None
+        return (
+            zero_leaf(value, path, type_, value in self.unset) if cotangent is None else cotangent
+        )
 
     def leaf(self, key: Key) -> AnyOperand:
         """Returns the cotangent of one leaf, zeros if it has none."""
-        found = self.partial_sum(key)
-        if found is None:
-            found = self.names.give(zero_leaf(*key, type_at(key), key[0] in self.unset), *key)
-        return found
+        cotangent = self.partial_sum(key)
+        if cotangent is None:
+            cotangent = self.names.give(zero_leaf(*key, type_at(key), key[0] in self.unset), *key)
+        return cotangent
 
     def set(self, key: Key, ct: AnyOperand) -> None:
         """Replaces the cotangent of a leaf."""

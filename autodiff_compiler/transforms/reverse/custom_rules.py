@@ -29,23 +29,23 @@ def reverse_custom_rule(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
         for result, param in zip(op.results, params)
     ]
     mapping: dict[Value, AnyOperand] = dict(zip(rule.params, (*given, *op.results, *cotangents)))
-    for made in clone_ops(rule.body.ops, mapping):
-        sweep.builder.add(_adjoint(made))
-    found = substitute_operands(rule.returns, mapping)
-    for position, ct in zip(op.attrs["wrt"], found):
+    for inlined in clone_ops(rule.body.ops, mapping):
+        sweep.builder.add(_adjoint(inlined))
+    rule_results = substitute_operands(rule.returns, mapping)
+    for position, ct in zip(op.attrs["wrt"], rule_results):
         scope.add(op.operands[position], ct)
     return op
 
 
 def stands_for(ops: Sequence[Op]) -> dict[Value, Value]:
     """Maps ``custom_rule`` results to the values that they equal at run time."""
-    found: dict[Value, Value] = {}
+    equal_values: dict[Value, Value] = {}
     for op in ops:
         if op.name == "custom_rule":
             for result, value in zip(op.results, op.operands[-len(op.results) :]):
                 if isinstance(value, Value):
-                    found[result] = found.get(value, value)
-    return found
+                    equal_values[result] = equal_values.get(value, value)
+    return equal_values
 
 
 def _adjoint(op: Op) -> Op:

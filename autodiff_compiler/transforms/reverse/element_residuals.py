@@ -18,9 +18,9 @@ def save_elements_only(
 
     Only for ``changing`` arrays: else all of ``x`` would be saved in each iteration.
     """
-    made = {result for op in backward.ops for result in op.results}
+    results = {result for op in backward.ops for result in op.results}
     reads = [op for op in backward.ops if _reads_item(op, changing)]
-    reads = [op for op in reads if made.isdisjoint(uses_of(op))]
+    reads = [op for op in reads if results.isdisjoint(uses_of(op))]
     others = tuple(op for op in backward.ops if op not in reads and op.name != "shape_of")
     needed = free_values(Region((), others, backward.yields))
     moved: dict[Any, Op] = {}

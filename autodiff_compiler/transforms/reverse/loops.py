@@ -198,10 +198,10 @@ class ReversedLoop:
         body = self._body(parts)
         forward = self._forward(parts)
         bounds = self.loop.bounds if self.same_range else (0, self.loop.count, 1)
-        made = self.builder.loop(
+        reversed_loop = self.builder.loop(
             bounds, self._inits(), self.reads.sources, body, reverse=not self.loop.runs_reversed
         )
-        self._hand_out(Loop(made))
+        self._hand_out(Loop(reversed_loop))
         return forward
 
     def _join_tapes(self, parts: Partition) -> None:
@@ -233,15 +233,15 @@ class ReversedLoop:
             conform(scope.leaf(key), p.type) for key, p in hypothesis.inner.captured.items()
         ]
 
-    def _hand_out(self, made: Loop) -> None:
+    def _hand_out(self, reversed_loop: Loop) -> None:
         scope, ports = self.scope, self.hypothesis.ports
-        captured = made.carried[len(ports) :]
+        captured = reversed_loop.carried[len(ports) :]
         scope.names.named.update(captured)
         for key, result in zip(self.hypothesis.inner.captured, captured):
             scope.set(key, result)
-        for (number, path), result in zip(ports, made.carried):
+        for (number, path), result in zip(ports, reversed_loop.carried):
             scope.add(self.loop.inits[number], result, path)
-        for (operand, _), tape in zip(self.hypothesis.read_cotangents, made.stacked):
+        for (operand, _), tape in zip(self.hypothesis.read_cotangents, reversed_loop.stacked):
             source = expect_value(operand)
             is_list = isinstance(source.type, ListType)
             items = tape if _reads_all(self.sweep, self.loop, source) else list_pad(tape, source)
@@ -284,8 +284,8 @@ class ReversedLoop:
 
     def _is_stacked(self, result: Value) -> bool:
         """True if the primal stacks a list to an array: backward reads that, not the list."""
-        made = self.sweep.producers.values()
-        return any(op.name == "stack_rows" and op.operands[0] is result for op in made)
+        producers = self.sweep.producers.values()
+        return any(op.name == "stack_rows" and op.operands[0] is result for op in producers)
 
     def _stacked(self, tape: Value, more: int = 0) -> Value:
         """Returns a tape, or the array that replaces it if it is long.
@@ -332,9 +332,9 @@ class ReversedLoop:
         )
         results = (*op.results[:-1], *(tape for _, tape in self.tapes), loop.count)
         body = Region(loop.body.params, parts.forward, yields)
-        made = replace(op, regions=(*op.regions[:-1], body), results=results)
+        new_loop = replace(op, regions=(*op.regions[:-1], body), results=results)
         after = [*joins, *self.stacked]
-        return [made, *after] if after else made
+        return [new_loop, *after] if after else new_loop
 
 
 def _item_type(operand: AnyOperand) -> Type:

@@ -86,16 +86,18 @@ def partition(
 def prune(region: Region, effects: Effects | None = None) -> Region:
     """Drops the operations whose results nothing reads."""
     effects = effects or Effects()
-    kept: list[Op] = []
+    remaining: list[Op] = []
     read = {value for value in region.yields if isinstance(value, Value)}
     for op in reversed(region.ops):
         if effects.has(op) or any(result in read for result in op.results):
             op = map_regions(op, lambda inner: prune(inner, effects))
-            kept.append(op)
+            remaining.append(op)
             read.update(uses_of(op))
-    if len(kept) == len(region.ops) and all(a is b for a, b in zip(reversed(kept), region.ops)):
+    if len(remaining) == len(region.ops) and all(
+        a is b for a, b in zip(reversed(remaining), region.ops)
+    ):
         return region
-    return Region(region.params, tuple(reversed(kept)), region.yields)
+    return Region(region.params, tuple(reversed(remaining)), region.yields)
 
 
 def _save_shapes_only(
@@ -114,9 +116,9 @@ def _save_shapes_only(
     }
     if not moved:
         return forward, backward
-    gone = {op for ops in moved.values() for op in ops}
+    moved_ops = {op for ops in moved.values() for op in ops}
     mapping = {op.result: ops[0].result for ops in moved.values() for op in ops[1:]}
-    backward = substitute(_without(backward, gone), mapping)
+    backward = substitute(_without(backward, moved_ops), mapping)
     return [*forward, *(replace(ops[0], role="primal") for ops in moved.values())], backward
 
 
@@ -127,8 +129,8 @@ def _save_comparisons_only(
 
     The operand is a large result of forward that backward reads for nothing else.
     """
-    made = {result for op in forward for result in op.results}
-    available = {value for value in made.union(params) if value not in unset}
+    results = {result for op in forward for result in op.results}
+    available = {value for value in results.union(params) if value not in unset}
     comparisons = [
         op for op in backward.ops if _is_comparison(op) and available.issuperset(uses_of(op))
     ]
@@ -137,16 +139,16 @@ def _save_comparisons_only(
     for op in comparisons:
         for value in uses_of(op):
             large = size_of(value.type) >= costs().rematerialised_bytes
-            if large and value in made and value not in read_otherwise:
+            if large and value in results and value not in read_otherwise:
                 compared[value].append(op)
-    gone: set[Op] = set()
+    moved_ops: set[Op] = set()
     for value, ops in compared.items():
         if sum(size_of(op.result.type) for op in ops) < size_of(value.type):
-            gone.update(ops)
-    if not gone:
+            moved_ops.update(ops)
+    if not moved_ops:
         return forward, backward
-    moved = [replace(op, role="primal") for op in backward.ops if op in gone]
-    return [*forward, *moved], _without(backward, gone)
+    moved = [replace(op, role="primal") for op in backward.ops if op in moved_ops]
+    return [*forward, *moved], _without(backward, moved_ops)
 
 
 def _is_comparison(op: Op) -> bool:
@@ -157,19 +159,21 @@ def _is_comparison(op: Op) -> bool:
 
 def _read_by_others(region: Region, ops: Container[Op]) -> set[Value]:
     """Collects the values that other operations than ``ops`` read, and the yields."""
-    found = {value for value in region.yields if isinstance(value, Value)}
+    read = {value for value in region.yields if isinstance(value, Value)}
     for op in region.ops:
         if op not in ops:
-            found.update(operand for operand in op.operands if isinstance(operand, Value))
+            read.update(operand for operand in op.operands if isinstance(operand, Value))
         for inner in op.regions:
-            found |= _read_by_others(inner, ops)
-    return found
+            read |= _read_by_others(inner, ops)
+    return read
 
 
-def _without(region: Region, gone: set[Op]) -> Region:
+def _without(region: Region, removed: set[Op]) -> Region:
     """Removes operations at any depth."""
     ops = tuple(
-        map_regions(op, lambda inner: _without(inner, gone)) for op in region.ops if op not in gone
+        map_regions(op, lambda inner: _without(inner, removed))
+        for op in region.ops
+        if op not in removed
     )
     return region if list(ops) == list(region.ops) else Region(region.params, ops, region.yields)
 
@@ -186,12 +190,12 @@ def _reuse_reductions(forward: Sequence[Op], backward: Region) -> Region:
     mapping: dict[Value, AnyOperand] = {}
     for op in backward.ops:
         for keepdims in (True, False) if _is_small_reduction(op) else ():
-            found = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).value_key)
-            if found is not None and found.result.type == op.result.type:
-                mapping[op.result] = found.result
-            elif found is not None:
+            reduction = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).value_key)
+            if reduction is not None and reduction.result.type == op.result.type:
+                mapping[op.result] = reduction.result
+            elif reduction is not None:
                 shape = {"shape": array_type(op.result).shape}
-                op = replace(op, opdef=reshape, operands=(found.result,), attrs=shape)
+                op = replace(op, opdef=reshape, operands=(reduction.result,), attrs=shape)
                 break
         ops.append(op)
     return prune(substitute(Region(backward.params, tuple(ops), backward.yields), mapping))
@@ -220,15 +224,15 @@ def _simplify_jointly(
     Forward stays as it is. If the new backward reads values that forward does not make, the old
     one is returned.
     """
-    made = set(defined(params, forward))
-    free = [value for value in free_values(backward) if value not in made]
+    forward_values = set(defined(params, forward))
+    free = [value for value in free_values(backward) if value not in forward_values]
     both = Region((*params, *free), (*forward, *backward.ops), backward.yields)
-    found = simplify(both)
-    if found is both:
+    simplified = simplify(both)
+    if simplified is both:
         return backward
     known = set(defined((), forward))
-    ops = [op for op in found.ops if op.role != "primal" and known.isdisjoint(op.results)]
-    better = prune(Region(backward.params, tuple(ops), found.yields))
+    ops = [op for op in simplified.ops if op.role != "primal" and known.isdisjoint(op.results)]
+    better = prune(Region(backward.params, tuple(ops), simplified.yields))
     return better if known.union(both.params).issuperset(free_values(better)) else backward
 
 
@@ -251,8 +255,8 @@ def _reuse_saved_values(forward: Sequence[Op], backward: Region) -> Region:
     known.pop(None, None)
     same: dict[Value, Value] = {}
     for op in backward.ops:
-        found = known.get(key(op, same))
-        same.update(zip(op.results, found.results) if found else ())
+        equal_op = known.get(key(op, same))
+        same.update(zip(op.results, equal_op.results) if equal_op else ())
     mapping = {here: there for here, there in same.items() if there in needed}
     return prune(substitute(backward, mapping)) if mapping else backward
 

@@ -60,7 +60,7 @@ def free_row_reads(
     is ``changing``. The integer operations that compute such places are included. An array that is
     much larger than all rows that are read does not count: saving it would take more memory.
     """
-    inside, places, found = set(defined(params, forward)), set[AnyOperand](), set[Op]()
+    inside, places, row_reads = set(defined(params, forward)), set[AnyOperand](), set[Op]()
     elsewhere = inside | changing
 
     def is_place(operand: AnyOperand) -> bool:
@@ -73,9 +73,9 @@ def free_row_reads(
             reads_row = size_of(op.types[0]) <= costs().saved_for_rows_ratio * rows
         counts = op.name in ("add", "sub", "mul") and op.result.type == INT
         if (reads_row or counts) and all(map(is_place, op.operands[reads_row:])):
-            found.add(op)
+            row_reads.add(op)
             places.update(op.results if counts else ())
-    return frozenset(found)
+    return frozenset(row_reads)
 
 
 def rematerialize_free(
@@ -190,9 +190,9 @@ class _LateRematerialization:
         else:
             large, several = op.result not in self.taped, False
         steps = costs().rematerialised_steps if several else 0
-        found = self.steps_to(op, steps) if large else None
-        if found:
-            self.insert(op.result, found)
+        chain = self.steps_to(op, steps) if large else None
+        if chain:
+            self.insert(op.result, chain)
             del self.sizes[as_large]
 
     def steps_to(self, op: Op, left: int) -> list[Op] | None:
@@ -200,7 +200,7 @@ class _LateRematerialization:
 
         None if that takes more than ``left`` cheap operations before it, or a costly one.
         """
-        found = [op]
+        chain = [op]
         for value in uses_of(op):
             if value in self.saved or value not in self.made and value not in self.params:
                 continue
@@ -212,8 +212,8 @@ class _LateRematerialization:
             if earlier is None:
                 return None
             left -= sum(map(_is_cheap, earlier))
-            found = [*earlier, *found]
-        return found
+            chain = [*earlier, *chain]
+        return chain
 
     def insert(self, result: Value, ops: Sequence[Op]) -> None:
         """Inserts copies of ``ops`` before the first operation that reads ``result``."""

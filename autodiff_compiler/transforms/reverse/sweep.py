@@ -147,8 +147,8 @@ class ReverseTransform:
         ops = (*sweep.forward, *sweep.backward.ops)
         params = (*function.params, *sweep.sens_params)
         body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
-        made = _derived(function, self.new_name(f"{function.name}_grad"), "gradient", body)
-        return typed_gradients(made, function, wrt)
+        gradient = _derived(function, self.new_name(f"{function.name}_grad"), "gradient", body)
+        return typed_gradients(gradient, function, wrt)
 
     def split(
         self,
@@ -281,18 +281,22 @@ def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
     return tuple((k, types[k]) for k in positions if takes_sensitivity(types[k]))
 
 
-def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Function:
-    """Casts the last returns of ``made``, the cotangents, to the types of ``as_cotangent``."""
-    first = len(made.returns) - len(wrt)
+def typed_gradients(function: Function, primal: Function, wrt: Sequence[int]) -> Function:
+    """Casts the last returns of ``function``, the cotangents, to the types of ``as_cotangent``."""
+    first = len(function.returns) - len(wrt)
     builder = Builder()
-    with builder, builder.at(made.span, "adjoint"):
-        found = [
+    with builder, builder.at(function.span, "adjoint"):
+        cotangents = [
             _with_rank(conform(ct, as_cotangent(param.type)), param)
-            for ct, param in zip(made.returns[first:], [primal.params[place] for place in wrt])
+            for ct, param in zip(function.returns[first:], [primal.params[place] for place in wrt])
         ]
-    ops = (*made.body.ops, *builder.ops)
-    body = Region(made.params, ops, (*made.returns[:first], *found))
-    return replace(made, body=body) if builder.ops or found != list(made.returns[first:]) else made
+    ops = (*function.body.ops, *builder.ops)
+    body = Region(function.params, ops, (*function.returns[:first], *cotangents))
+    return (
+        replace(function, body=body)
+        if builder.ops or cotangents != list(function.returns[first:])
+        else function
+    )
 
 
 def _with_rank(ct: AnyOperand, param: Value) -> AnyOperand:
@@ -377,8 +381,8 @@ class ReverseSweep:
         forward = []
         for op in reversed(region.ops):
             with self.builder.at(op.span, "adjoint"):
-                made = RULES.get(op.name, reverse_plain)(self, op, scope)
-                forward += made[::-1] if isinstance(made, list) else [made]
+                forward_ops = RULES.get(op.name, reverse_plain)(self, op, scope)
+                forward += forward_ops[::-1] if isinstance(forward_ops, list) else [forward_ops]
         forward.reverse()
         return forward
 
@@ -412,11 +416,11 @@ def reverse_plain(sweep: ReverseSweep, op: Op, scope: Cotangents) -> Op:
         if rule is None:
             sweep.adjoint.refuse(op, name)
         else:
-            made = partial(call_with_named, rule, facts)
-            found = adjoint_with_zeros(
-                sweep.singular, op, sweep.producers, sweep.builder, cts, made
+            apply_rule = partial(call_with_named, rule, facts)
+            cotangent = adjoint_with_zeros(
+                sweep.singular, op, sweep.producers, sweep.builder, cts, apply_rule
             )
-            scope.add(op.operands[position], found)
+            scope.add(op.operands[position], cotangent)
     return op
 
 

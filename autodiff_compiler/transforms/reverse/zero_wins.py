@@ -22,7 +22,7 @@ from autodiff_compiler.operators.elementwise.zero_wins import ZERO_WINS, zero_mu
 
 
 def adjoint_with_zeros(
-    found: Singularities,
+    singularities: Singularities,
     op: Op,
     makers: Producers,
     builder: Builder,
@@ -30,26 +30,26 @@ def adjoint_with_zeros(
     rule: Callable[[], Any],
 ) -> Any:
     """Runs the reverse rule of ``op`` for an operand; ``ct`` are the cotangents of its results."""
-    if not found.unbounded_cotangents.isdisjoint(op.results) and has_mask(op, makers):
+    if not singularities.unbounded_cotangents.isdisjoint(op.results) and has_mask(op, makers):
         return _with_winning_masks(makers, builder, rule)
-    if found.may_be_zero_times_infinity(op):
-        return _with_winning_zeros(found, op, builder, ct, rule)
+    if singularities.may_be_zero_times_infinity(op):
+        return _with_winning_zeros(singularities, op, builder, ct, rule)
     return rule()
 
 
 def _with_winning_zeros(
-    found: Singularities,
+    singularities: Singularities,
     op: Op,
     builder: Builder,
     derivatives: Collection[AnyOperand],
     rule: Callable[[], Any],
 ) -> Any:
     """Runs ``rule``, with products in which the zeros of ``derivatives`` win."""
-    bad = found.unbounded_reads(op)
-    with builder.block() as made:
+    bad = singularities.unbounded_reads(op)
+    with builder.block() as ops:
         outcome = rule()
     linear: set[AnyOperand] = set(derivatives)
-    for each in made:
+    for each in ops:
         builder.add(_zero_winning(each, linear, bad))
         if not linear.isdisjoint(each.operands):
             linear.update(each.results)
@@ -76,7 +76,7 @@ def _is_real(value: Value) -> bool:
 
 
 def tangent_with_zeros(
-    found: Singularities,
+    singularities: Singularities,
     op: Op,
     makers: Producers,
     zeroed: frozenset[Value],
@@ -89,22 +89,22 @@ def tangent_with_zeros(
     A product with a mask has tangent 0 where the mask is 0, whatever the other tangent is. A value
     that a choice zeroed before (``zeroed``) has tangent 0, whatever the slope is here.
     """
-    if not found.unbounded.isdisjoint(op.operands) and has_mask(op, makers):
+    if not singularities.unbounded.isdisjoint(op.operands) and has_mask(op, makers):
         return _with_winning_masks(makers, builder, rule)
     level = not zeroed.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
     return (
-        _with_winning_zeros(found, op, builder, dots, rule)
-        if level and found.unbounded_reads(op)
+        _with_winning_zeros(singularities, op, builder, dots, rule)
+        if level and singularities.unbounded_reads(op)
         else rule()
     )
 
 
 def _with_winning_masks(makers: Producers, builder: Builder, rule: Callable[[], Any]) -> Any:
     """Runs ``rule``, with products in which the zeros of masks win."""
-    with builder.block() as made:
+    with builder.block() as ops:
         outcome = rule()
-    known = {**makers, **producers_among(made)}
-    for each in made:
+    known = {**makers, **producers_among(ops)}
+    for each in ops:
         if each.name == "mul" and _is_real(each.result):
             for mask, other in (each.operands, each.operands[::-1]):
                 if is_mask(mask, known):
