@@ -118,7 +118,7 @@ def execute_expr(low: Lowering, node: Any) -> None:
     value = low.evaluate(node.value)
     if isinstance(node.value, gast.Call):
         with low.builder.at(low.span(node)):
-            runtime_lists.require_popped_item(low, found)
+            runtime_lists.require_popped_item(low, value)
 
 
 def execute_delete(low: Lowering, node: Any) -> None:
