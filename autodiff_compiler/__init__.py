@@ -117,10 +117,10 @@ if not TYPE_CHECKING:  # a type checker would take every name for an attribute
             return importlib.import_module(f"{__name__}.numpy")
         if name not in _COMPILER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(
+        value = globals()[name] = getattr(
             importlib.import_module(f"{__name__}.{_COMPILER[name]}"), name
         )
-        return found
+        return value
 
 
 def __dir__() -> list[str]:

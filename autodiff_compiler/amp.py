@@ -92,8 +92,8 @@ class DynamicLossScaler(LossScaler):
         larger = self.scale_value * self.scale_factor
         smaller = ops.maximum(self.scale_value / self.scale_factor, 1.0)
         grows = ops.logical_and(self.counter == self.scale_window - 1, ops.isfinite(larger))
-        kept = ops.select(grows, larger, self.scale_value * 1.0)
-        ops.assign(self.scale_value, ops.select(grads_finite, kept, smaller))
+        if_finite = ops.select(grows, larger, self.scale_value * 1.0)
+        ops.assign(self.scale_value, ops.select(grads_finite, if_finite, smaller))
         ahead = ops.cast((self.counter + 1) % self.scale_window, mstype.int32)
         ops.assign(self.counter, ops.select(grads_finite, ahead, ops.zeros_like(ahead)))
         return True

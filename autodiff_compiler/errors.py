@@ -72,9 +72,9 @@ class CompileError(Exception):
 
     def holding(self, problems: Sequence[Problem]) -> CompileError:
         """Returns an error of this class with other problems."""
-        found = type(self)(problems=problems)
-        found.meant = self.meant
-        return found
+        error = type(self)(problems=problems)
+        error.meant = self.meant
+        return error
 
     def meaning(self, error: Exception) -> CompileError:
         """Returns this error, which stands for ``error``."""
@@ -345,13 +345,13 @@ def by_code() -> dict[str, type[CompileError]]:
     >>> sorted(by_code())[:3]
     ['AD101', 'AD102', 'AD103']
     """
-    waiting, found = [CompileError], {}
+    waiting, classes = [CompileError], {}
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         if kind is not CompileError:
-            found[kind.code] = kind
-    return dict(sorted(found.items()))
+            classes[kind.code] = kind
+    return dict(sorted(classes.items()))
 
 
 def page(kind: type[CompileError]) -> str:

@@ -19,24 +19,24 @@ def nodes_in(tree: ast.AST) -> Iterator[Any]:
     >>> [type(node).__name__ for node in nodes_in(ast.parse("-x", mode="eval").body)]
     ['UnaryOp', 'USub', 'Name', 'Load']
     """
-    found = [tree]
-    for node in found:
+    nodes = [tree]
+    for node in nodes:
         if node._fields:
-            found += children(node)
+            nodes += children(node)
         yield node
 
 
 def children(node: ast.AST) -> list[Any]:
     """Returns the direct children of ``node``, in order."""
-    found: list[Any] = []
+    nodes: list[Any] = []
     parts = node.__dict__
     for field in node._fields:
         part = parts.get(field)
         if isinstance(part, ast.AST):
-            found.append(part)
+            nodes.append(part)
         elif isinstance(part, list):
-            found += [item for item in part if isinstance(item, ast.AST)]
-    return found
+            nodes += [item for item in part if isinstance(item, ast.AST)]
+    return nodes
 
 
 def copied(tree: Node) -> Node:

@@ -112,9 +112,9 @@ class _Limit:
             self.changed.notify_all()
 
     def _set(self) -> None:
-        found = sys.getrecursionlimit()
-        if found != self.ours:
-            self.users = found
+        limit = sys.getrecursionlimit()
+        if limit != self.ours:
+            self.users = limit
         with suppress(RecursionError):  # this thread is deeper: the next one that leaves does it
             sys.setrecursionlimit(max(self.users, *self.asked, 0))
         self.ours = sys.getrecursionlimit()
@@ -211,11 +211,11 @@ def runs_users_code(trace: TracebackType | None) -> bool:
 
 
 def _frames(trace: TracebackType | None) -> list[Any]:
-    found = []
+    frames = []
     while trace is not None:
-        found.append(trace.tb_frame)
+        frames.append(trace.tb_frame)
         trace = trace.tb_next
-    return found
+    return frames
 
 
 def _is_compilers(frame: Any) -> bool:
@@ -268,13 +268,13 @@ def _activity(trace: TracebackType | None) -> tuple[str, str]:
 
 def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> Made:
     """Returns ``attempt()``, run in a thread with a large stack, in the context of this one."""
-    found: list[Made] = []
+    results: list[Made] = []
     raised: list[BaseException] = []
 
     def run() -> None:
         _HERE.depth = 1
         try:
-            found.append(attempt())
+            results.append(attempt())
         except BaseException as error:
             raised.append(error)
 
@@ -292,7 +292,7 @@ def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | No
     finally:
         _LIMIT.leave(FRAMES)
     if not raised:
-        return found[0]
+        return results[0]
     (error,) = raised
     if isinstance(error, RecursionError) and not runs_users_code(error.__traceback__):
         raise UnsupportedSyntax(

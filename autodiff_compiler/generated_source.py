@@ -319,7 +319,7 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
     if get_all:
         raise CallError("get_all and a position are both given", "omit one of them")
     several = asked if isinstance(asked, tuple) else (asked,)
-    found = []
+    positions = []
     for each in several:
         if isinstance(each, str):
             if each not in names:
@@ -327,8 +327,8 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
                     f"there is no argument '{each}'", f"the arguments are {', '.join(names)}"
                 )
             each = names.index(each)
-        found.append(each)
-    return checked_position(tuple(found) if isinstance(asked, tuple) else found[0])
+        positions.append(each)
+    return checked_position(tuple(positions) if isinstance(asked, tuple) else positions[0])
 
 
 def _check_positions(gradient: GradientFunction[..., Any], names: Sequence[str]) -> None:
@@ -357,8 +357,8 @@ def _weights(fn: Any, asked: Any) -> Any:
         if isinstance(name, str) and name not in known:
             names = ", ".join(path for path, _ in cell.parameters_and_names())
             raise CallError(f"there is no weight '{name}'", f"there are {names or 'none'}")
-    found = tuple(known[each] if isinstance(each, str) else each for each in several)
-    return found if isinstance(asked, (tuple, list)) else found[0]
+    weights = tuple(known[each] if isinstance(each, str) else each for each in several)
+    return weights if isinstance(asked, (tuple, list)) else weights[0]
 
 
 def _cell_of(fn: Any) -> Cell:

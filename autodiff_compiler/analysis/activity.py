@@ -39,10 +39,10 @@ class Activity:
         """Returns what ``varied_values`` does, computed once."""
         key = (function, wrt)
         if key not in self._known:
-            found = _Varied(self)
-            found.add([function.params[position] for position in wrt])
-            found.region(function.body)
-            self._known[key] = frozenset(found.values)
+            analysis = _Varied(self)
+            analysis.add([function.params[position] for position in wrt])
+            analysis.region(function.body)
+            self._known[key] = frozenset(analysis.values)
         return self._known[key]
 
     def unset(self, function: Function) -> frozenset[Value]:
@@ -52,11 +52,11 @@ class Activity:
         branch.
         """
         if function not in self._unset:
-            found = _Unset(self)
+            analysis = _Unset(self)
             if function.order:
-                found.add([p for p in function.params if isinstance(p.type, TupleType)])
-            found.region(function.body)
-            self._unset[function] = frozenset(found.values)
+                analysis.add([p for p in function.params if isinstance(p.type, TupleType)])
+            analysis.region(function.body)
+            self._unset[function] = frozenset(analysis.values)
         return self._unset[function]
 
 

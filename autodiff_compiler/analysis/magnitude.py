@@ -40,13 +40,13 @@ def safe_magnitude_values(
     ['r', 's']
     """
     guarded: set[Value] = set()
-    found = set(known)
+    safe = set(known)
     numbers: dict[Value, float] = {}
     for op in body.walk():
         number = _number(op, numbers)
         if number is not None and LEAST <= abs(number) <= 1 / LEAST:
             numbers[op.result] = number
-            found.add(op.result)
+            safe.add(op.result)
         added = [operand for operand in op.operands if is_real_literal(operand)]
         if op.name == "add" and any(LEAST <= number <= most for number in added):
             guarded.update(op.results)
@@ -54,10 +54,10 @@ def safe_magnitude_values(
             _is_root(op)
             and op.operands[0] in guarded
             or _keeps_magnitude(op)
-            and op.operands[-1] in found
+            and op.operands[-1] in safe
         ):
-            found.update(op.results)
-    return frozenset(found)
+            safe.update(op.results)
+    return frozenset(safe)
 
 
 def _number(op: Op, numbers: Mapping[Value, float]) -> float | None:

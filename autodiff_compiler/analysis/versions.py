@@ -29,18 +29,18 @@ from autodiff_compiler.ir.types import ArrayType
 
 def changing(body: Region) -> frozenset[Value]:
     """Collects the versions, inside loops, of arrays whose items these loops write."""
-    found = _Versions()
-    found.region(body, in_loop=False)
-    written = {found.first(value) for value in found.written}
-    arrays = (value for value in found.inside if isinstance(value.type, ArrayType))
-    return frozenset(value for value in arrays if found.first(value) in written)
+    analysis = _Versions()
+    analysis.region(body, in_loop=False)
+    written = {analysis.first(value) for value in analysis.written}
+    arrays = (value for value in analysis.inside if isinstance(value.type, ArrayType))
+    return frozenset(value for value in arrays if analysis.first(value) in written)
 
 
 def versions(body: Region) -> Callable[[Value], Value]:
     """Returns a function that maps a value to the representative of its array's versions."""
-    found = _Versions()
-    found.region(body, in_loop=False)
-    return found.first
+    analysis = _Versions()
+    analysis.region(body, in_loop=False)
+    return analysis.first
 
 
 class _Versions:

@@ -98,7 +98,7 @@ class SingularityAnalysis:
     """The analyses of functions, each done once per context."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[Function, CallContext], Singularities] = {}
+        self._singularities: dict[tuple[Function, CallContext], Singularities] = {}
         self._matters: dict[tuple[Function, CallContext], bool] = {}
         self._singular: dict[Function, bool] = {}
 
@@ -107,7 +107,7 @@ class SingularityAnalysis:
         if not self.is_singular(function) and not context.unbounded_cotangents:
             return NO_SINGULARITIES
         key = (function, context)
-        if key not in self._found:
+        if key not in self._singularities:
             forward = _Unbounded(self, function)
             forward.add([function.params[place] for place in context.unbounded])
             forward.region(function.body)
@@ -118,40 +118,44 @@ class SingularityAnalysis:
             returns = (function.returns[place] for place in context.unbounded_cotangents)
             cotangents.mark(*returns)
             cotangents.region(function.body)
-            self._found[key] = Singularities(
+            self._singularities[key] = Singularities(
                 frozenset(untaken.values),
                 frozenset(forward.values),
                 frozenset(forward.regular),
                 frozenset(cotangents.values),
             )
-        return self._found[key]
+        return self._singularities[key]
 
-    def context_of(self, call: Op, found: Singularities) -> CallContext:
+    def context_of(self, call: Op, singularities: Singularities) -> CallContext:
         """Returns the context of ``call``, or ``NO_CONTEXT`` if it changes nothing in the callee.
 
-        ``found`` is the analysis of the caller.
+        ``singularities`` is the analysis of the caller.
         """
-        context = _context(call, found.untaken, found.unbounded, found.unbounded_cotangents)
+        context = _context(
+            call, singularities.untaken, singularities.unbounded, singularities.unbounded_cotangents
+        )
         return context if self._is_relevant(call.attrs["callee"], context) else NO_CONTEXT
 
     def _is_relevant(self, function: Function, context: CallContext) -> bool:
         key = (function, context)
         if key not in self._matters:
-            found = self.of(function, context)
-            self._matters[key] = found is not NO_SINGULARITIES and self._changes_code(
-                function, found
+            singularities = self.of(function, context)
+            self._matters[key] = singularities is not NO_SINGULARITIES and self._changes_code(
+                function, singularities
             )
         return self._matters[key]
 
-    def _changes_code(self, function: Function, found: Singularities) -> bool:
+    def _changes_code(self, function: Function, singularities: Singularities) -> bool:
         """True if a rule in ``function`` needs products in which a zero wins."""
         makers = producers(function.body)
 
         def needs_zero_wins(op: Op) -> bool:
             if op.name == "call":
-                return self.context_of(op, found) != NO_CONTEXT
-            overflows = not found.unbounded_cotangents.isdisjoint(op.results)
-            return found.may_be_zero_times_infinity(op) or overflows and has_mask(op, makers)
+                return self.context_of(op, singularities) != NO_CONTEXT
+            overflows = not singularities.unbounded_cotangents.isdisjoint(op.results)
+            return (
+                singularities.may_be_zero_times_infinity(op) or overflows and has_mask(op, makers)
+            )
 
         return any(map(needs_zero_wins, function.body.walk()))
 

@@ -126,10 +126,10 @@ def _position(wrt: str | None) -> Any:
     if wrt is None:
         return None
     parts = [part.strip() for part in wrt.split(",")]
-    found = [int(part) if part.isdecimal() else part for part in parts if part]
-    if not found:
+    positions = [int(part) if part.isdecimal() else part for part in parts if part]
+    if not positions:
         raise UsageError("--wrt is empty; write --wrt x or --wrt 0,2")
-    return found[0] if len(found) == 1 else tuple(found)
+    return positions[0] if len(positions) == 1 else tuple(positions)
 
 
 def _weights(named: str | None) -> Any:
@@ -146,8 +146,8 @@ def _transformed(transform: str, fn: Any, position: Any) -> Any:
     for each in several:
         if isinstance(each, str) and each not in names:
             raise UsageError(f"there is no argument '{each}'; the arguments are {', '.join(names)}")
-    found = tuple(names.index(each) if isinstance(each, str) else each for each in several)
-    place = 0 if position is None else found if isinstance(position, tuple) else found[0]
+    positions = tuple(names.index(each) if isinstance(each, str) else each for each in several)
+    place = 0 if position is None else positions if isinstance(position, tuple) else positions[0]
     return TRANSFORMS[transform](fn, place)
 
 

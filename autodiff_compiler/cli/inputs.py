@@ -41,19 +41,21 @@ def arguments(fn: Any, given: Sequence[str]) -> tuple[list[Any], dict[str, Any]]
     Arguments without a name are counted.
     """
     names, keyword_only = argument_names(fn), keyword_names(fn)
-    found: dict[str, Any] = {}
+    by_name_given: dict[str, Any] = {}
     for position, text in enumerate(given):
         name, type_text = _divided(text, names, keyword_only)
         name = name or _name_at(position, fn, names, len(given))
-        if name in found:
+        if name in by_name_given:
             raise UsageError(f"the argument '{name}' is given twice")
-        found[name] = _type_or_value(type_text, name)
-    names = [*names, *(name for name in found if name[0] == "#")]
-    gap = next((k for k, name in enumerate(names) if name not in found), len(names))
-    late = [name for name in names[gap:] if name in found]
+        by_name_given[name] = _type_or_value(type_text, name)
+    names = [*names, *(name for name in by_name_given if name[0] == "#")]
+    gap = next((k for k, name in enumerate(names) if name not in by_name_given), len(names))
+    late = [name for name in names[gap:] if name in by_name_given]
     _check_no_gap(fn, names, names[gap:], late)
-    by_name = [*late, *(name for name in keyword_only if name in found)]
-    return [found[name] for name in names[:gap]], {name: found[name] for name in by_name}
+    by_name = [*late, *(name for name in keyword_only if name in by_name_given)]
+    return [by_name_given[name] for name in names[:gap]], {
+        name: by_name_given[name] for name in by_name
+    }
 
 
 def _name_at(position: int, fn: Any, names: Sequence[str], count: int) -> str:

@@ -33,12 +33,14 @@ def load_target(target: str) -> Any:
     except (SyntaxError, ValueError):
         raise UsageError(f"'{name}' is neither a name nor a call such as Block(dim=8)") from None
     module = import_file(path)
-    found = _found(tree, module, file, name)
-    if isinstance(found, type):
-        found = _instance(found, file)
-    if not callable(found):
-        raise UsageError(f"'{name}' in {file} is a {type(found).__name__}, not a Cell or function")
-    return found
+    target_object = _evaluate_target(tree, module, file, name)
+    if isinstance(target_object, type):
+        target_object = _instance(target_object, file)
+    if not callable(target_object):
+        raise UsageError(
+            f"'{name}' in {file} is a {type(target_object).__name__}, not a Cell or function"
+        )
+    return target_object
 
 
 def _divided(target: str) -> tuple[str, str]:
@@ -53,26 +55,26 @@ def _divided(target: str) -> tuple[str, str]:
     return file, name
 
 
-def _found(tree: ast.expr, module: Any, file: str, whole: str) -> Any:
+def _evaluate_target(tree: ast.expr, module: Any, file: str, full_name: str) -> Any:
     """Returns the value of a name, an attribute or a call with literal arguments in a module."""
     if isinstance(tree, ast.Name):
-        return _attribute(module, tree.id, module, file, whole)
+        return _attribute(module, tree.id, module, file, full_name)
     if isinstance(tree, ast.Attribute):
-        owner = _found(tree.value, module, file, whole)
+        owner = _evaluate_target(tree.value, module, file, full_name)
         if isinstance(owner, type) and _is_method(owner, tree.attr):
-            owner = _made(owner, file)
-        return _attribute(owner, tree.attr, module, file, whole)
+            owner = _made_without_arguments(owner, file)
+        return _attribute(owner, tree.attr, module, file, full_name)
     if isinstance(tree, ast.Call):
-        callee = _found(tree.func, module, file, whole)
+        callee = _evaluate_target(tree.func, module, file, full_name)
         return _called(callee, tree, file)
-    raise UsageError(f"'{whole}' is neither a name nor a call such as Block(dim=8)")
+    raise UsageError(f"'{full_name}' is neither a name nor a call such as Block(dim=8)")
 
 
-def _attribute(owner: Any, name: str, module: Any, file: str, whole: str) -> Any:
+def _attribute(owner: Any, name: str, module: Any, file: str, full_name: str) -> Any:
     if not hasattr(owner, name):
         known = [n for n, v in vars(module).items() if _is_target(v) and n[0] != "_"]
         raise UsageError(
-            f"{file} has no '{whole}'" + (f"; it has {', '.join(known)}" if known else "")
+            f"{file} has no '{full_name}'" + (f"; it has {', '.join(known)}" if known else "")
         )
     return getattr(owner, name)
 
@@ -111,16 +113,16 @@ def _is_target(thing: Any) -> bool:
     return isinstance(thing, (Cell, Transformed)) or inspect.isfunction(thing)
 
 
-def _instance(found: type, file: str) -> Any:
-    if not issubclass(found, Cell):
-        raise UsageError(f"'{found.__name__}' in {file} is a class, but not a Cell")
-    return _made(found, file)
+def _instance(class_: type, file: str) -> Any:
+    if not issubclass(class_, Cell):
+        raise UsageError(f"'{class_.__name__}' in {file} is a class, but not a Cell")
+    return _made_without_arguments(class_, file)
 
 
-def _made(found: type, file: str) -> Any:
+def _made_without_arguments(class_: type, file: str) -> Any:
     """Returns an object of a class that needs no arguments."""
     try:
-        parameters = [*inspect.signature(found).parameters.values()]
+        parameters = [*inspect.signature(class_).parameters.values()]
     except (TypeError, ValueError):
         parameters = []
     needed = [
@@ -131,10 +133,10 @@ def _made(found: type, file: str) -> Any:
     if needed:
         given = ", ".join(f"{name}=..." for name in needed)
         raise UsageError(
-            f"'{found.__name__}' needs arguments ({', '.join(needed)}); "
-            f"give them: {file}:{found.__name__}({given})"
+            f"'{class_.__name__}' needs arguments ({', '.join(needed)}); "
+            f"give them: {file}:{class_.__name__}({given})"
         )
-    return _called(found, ast.Call(ast.Name(found.__name__), [], []), file)
+    return _called(class_, ast.Call(ast.Name(class_.__name__), [], []), file)
 
 
 __all__ = ["load_target"]

@@ -47,15 +47,19 @@ def _in_single(opdef: OpDef, plain: list, types: Sequence[Type], attrs: Mapping[
         value.astype(np.float32) if getattr(type_, "dtype", None) == "bfloat16" else value
         for value, type_ in zip(plain, types)
     ]
-    found = _computed(opdef, wide, attrs)
+    wide_results = _computed(opdef, wide, attrs)
 
     def narrow(result: Any) -> Any:
         single = getattr(result, "dtype", None) == np.float32
         return result.astype("bfloat16") if single else result
 
     if not rounds_to_bfloat16(types):
-        return found
-    return tuple(map(narrow, found)) if isinstance(found, tuple) else narrow(found)
+        return wide_results
+    return (
+        tuple(map(narrow, wide_results))
+        if isinstance(wide_results, tuple)
+        else narrow(wide_results)
+    )
 
 
 def _computed(opdef: OpDef, plain: list, attrs: Mapping[str, Any]) -> Any:
@@ -71,7 +75,7 @@ def _computed(opdef: OpDef, plain: list, attrs: Mapping[str, Any]) -> Any:
             # A Python int that does not fit wraps around, as it does for arrays.
             wrapped = [_wrapped_around(value, result_type) for value in plain]
             result = opdef.evaluate(*wrapped, types=types, **attrs)
-    return _own(result, [value for value in plain if isinstance(value, np.ndarray)])
+    return _copy_if_shared(result, [value for value in plain if isinstance(value, np.ndarray)])
 
 
 def operand_type(value: Any) -> Type:
@@ -109,10 +113,10 @@ def _wrapped_around(value: Any, type_: Any) -> Any:
     return value
 
 
-def _own(result: Any, operands: Sequence[np.ndarray]) -> Any:
+def _copy_if_shared(result: Any, operands: Sequence[np.ndarray]) -> Any:
     """Copies ``result`` if it shares memory: a write to a result must never change an operand."""
     if isinstance(result, (tuple, list)):
-        return type(result)(_own(item, operands) for item in result)
+        return type(result)(_copy_if_shared(item, operands) for item in result)
     if not isinstance(result, np.ndarray):
         return result
     shared = any(np.may_share_memory(result, operand) for operand in operands)

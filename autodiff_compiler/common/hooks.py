@@ -33,8 +33,8 @@ class HookHandle:
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
-        kept = tuple(hook for hook in self._holder._hooks if hook is not self._hook)
-        self._holder._hooks = kept
+        remaining = tuple(hook for hook in self._holder._hooks if hook is not self._hook)
+        self._holder._hooks = remaining
 
 
 def register(holder: Any, kind: str, function: Any, method: str) -> HookHandle:

@@ -51,7 +51,7 @@ class MutableFloat(Mutable, float):
 
 
 _MARKED: dict[type, Any] = {
-    made.kind: made for made in (MutableTuple, MutableList, MutableDict, MutableFloat)
+    class_.kind: class_ for class_ in (MutableTuple, MutableList, MutableDict, MutableFloat)
 }
 
 

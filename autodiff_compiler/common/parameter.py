@@ -140,9 +140,9 @@ class Parameter(Tensor):
     def clone(self, init: Any = "same") -> Parameter:
         """Returns a Parameter of the same name, with a copy of the data or new data by ``init``."""
         value = self.data if init == "same" else initializer(init, self.shape, self.dtype)
-        made = Parameter(value, self.name, self.requires_grad)
-        made.is_named = self.is_named
-        return made
+        clone = Parameter(value, self.name, self.requires_grad)
+        clone.is_named = self.is_named
+        return clone
 
     def __repr__(self) -> str:
         return (
@@ -179,7 +179,7 @@ class ParameterTuple(tuple):
         """Returns clones of the parameters, named ``prefix.name``."""
         clones = []
         for parameter in self:
-            made = parameter.clone(init)
-            made.name = f"{prefix}.{parameter.name}"
-            clones.append(made)
+            clone = parameter.clone(init)
+            clone.name = f"{prefix}.{parameter.name}"
+            clones.append(clone)
         return ParameterTuple(clones)

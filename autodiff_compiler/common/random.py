@@ -157,11 +157,11 @@ def _restart(generator: Generator, seeds: tuple[int, ...]) -> None:
 @contextmanager
 def restoring_generators() -> Iterator[None]:
     """Restores all generators after the block, so that the same draws can be run again."""
-    kept = [(generator, generator.get_state()) for generator in _all_generators]
+    states = [(generator, generator.get_state()) for generator in _all_generators]
     try:
         yield
     finally:
-        for generator, state in kept:
+        for generator, state in states:
             generator.set_state(state)
 
 

@@ -170,9 +170,9 @@ def holds_records(value: Any) -> bool:
 
 def leaves_of(value: Any) -> list[Any]:
     """Returns the leaves of a value, left to right."""
-    found: list[Any] = []
-    skeleton_of(value, found)
-    return found
+    leaves: list[Any] = []
+    skeleton_of(value, leaves)
+    return leaves
 
 
 def children(skeleton: Any) -> Iterator[tuple[str, Any]]:

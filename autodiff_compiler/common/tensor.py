@@ -335,9 +335,9 @@ def wrap(value: Any) -> Any:
     (Tensor(shape=[], dtype=Float32, value= 1), 2)
     """
     if isinstance(value, (np.ndarray, np.generic)):
-        made = next(BLANK)
-        made._data, made._hooks = np.asarray(value), ()
-        return made
+        tensor = next(BLANK)
+        tensor._data, tensor._hooks = np.asarray(value), ()
+        return tensor
     if type(value) in (tuple, list):
         return type(value)(map(wrap, value))
     if type(value) is dict:

@@ -41,26 +41,26 @@ def alias_sets(
     body: Region, known: Mapping[Value, AliasSet] | None = None
 ) -> dict[Value, AliasSet]:
     """Maps each value in ``body`` to its alias set; ``known`` are those of some results."""
-    found: dict[Value, AliasSet] = {}
+    aliases: dict[Value, AliasSet] = {}
     size = -1
-    while size != sum(map(len, found.values())):  # a fixed point, because loops carry memory
-        size = sum(map(len, found.values()))
-        _AliasAnalysis(found, known or {}).region(body, [])
-    return found
+    while size != sum(map(len, aliases.values())):  # a fixed point, because loops carry memory
+        size = sum(map(len, aliases.values()))
+        _AliasAnalysis(aliases, known or {}).region(body, [])
+    return aliases
 
 
 class _AliasAnalysis:
-    def __init__(self, found: dict[Value, AliasSet], known: Mapping[Value, AliasSet]):
-        self.found, self.known = found, known
+    def __init__(self, aliases: dict[Value, AliasSet], known: Mapping[Value, AliasSet]):
+        self.aliases, self.known = aliases, known
 
     def of(self, operand: AnyOperand) -> AliasSet:
-        return self.found.get(operand, NONE) if isinstance(operand, Value) else NONE
+        return self.aliases.get(operand, NONE) if isinstance(operand, Value) else NONE
 
     def all(self, operands: Iterable[AnyOperand]) -> AliasSet:
         return NONE.union(*map(self.of, operands))
 
     def add(self, value: Value, more: AliasSet) -> None:
-        self.found[value] = self.found.get(value, NONE) | more
+        self.aliases[value] = self.aliases.get(value, NONE) | more
 
     def region(self, region: Region, known: list[Value]) -> None:
         for param in region.params:

@@ -191,15 +191,19 @@ class Builder:
             self._cast(o, "float32" if getattr(t, "dtype", None) == "bfloat16" else None)
             for o, t in zip(given, types)
         )
-        found = self.make(opdef, tuple(wide), attrs)
+        wide_results = self.make(opdef, tuple(wide), attrs)
 
         def narrow(result: Any) -> Any:
             single = isinstance(result, Value) and result.dtype_name == "float32"
             return self._cast(result, "bfloat16") if single else result
 
         if not rounds_to_bfloat16(types):
-            return found
-        return tuple(map(narrow, found)) if isinstance(found, tuple) else narrow(found)
+            return wide_results
+        return (
+            tuple(map(narrow, wide_results))
+            if isinstance(wide_results, tuple)
+            else narrow(wide_results)
+        )
 
     def add(self, op: Op) -> Op:
         """Adds a finished operation."""

@@ -25,10 +25,10 @@ class Effects:
 
     def inside(self, region: Region) -> bool:
         """True if any operation of ``region`` has an effect."""
-        found = vars(region).get(self._noted)
-        if found is None:
-            found = vars(region)[self._noted] = any(map(self.has, region.ops))
-        return found
+        noted = vars(region).get(self._noted)
+        if noted is None:
+            noted = vars(region)[self._noted] = any(map(self.has, region.ops))
+        return noted
 
     def _itself(self, op: Op) -> bool:
         if op.opdef.effect and not (self.again and op.name in RAISING):

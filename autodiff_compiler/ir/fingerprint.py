@@ -29,13 +29,13 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 def fingerprint(*things: Any) -> str | None:
     """Digests functions and plain data, as hexadecimal digits; None for any other object."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         for piece in _Reader().pieces(things):
-            made.update(piece.encode("utf-8", "surrogatepass") + b"\0")
+            digest.update(piece.encode("utf-8", "surrogatepass") + b"\0")
     except _Opaque:
         return None
-    return made.hexdigest()
+    return digest.hexdigest()
 
 
 class _Opaque(Exception):

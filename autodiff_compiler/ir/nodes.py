@@ -273,18 +273,18 @@ class Function:
 
     def callees(self) -> list[Function]:
         """Lists every function reachable by calls and rules once, callees before callers."""
-        found: dict[int, Function] = {}
+        callees: dict[int, Function] = {}
         active: set[int] = set()
 
         def visit(function: Function) -> None:
             for callee in function.called:
-                if id(callee) not in found and id(callee) not in active:
+                if id(callee) not in callees and id(callee) not in active:
                     active.add(id(callee))
                     visit(callee)
-                    found[id(callee)] = callee
+                    callees[id(callee)] = callee
 
         visit(self)
-        return list(found.values())
+        return list(callees.values())
 
 
 @dataclass(frozen=True)

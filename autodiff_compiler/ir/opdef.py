@@ -165,7 +165,7 @@ class OpDef:
                 "take a real part first: ops.real(x), ops.imag(x) or ops.abs(x)",
             )
         try:
-            found = self.result(types, **attrs)
+            inferred = self.result(types, **attrs)
         except (AssertionError, AttributeError) as error:
             given = [str(type_) for type_ in types if not isinstance(type_, ArrayType)]
             if not given:
@@ -175,8 +175,10 @@ class OpDef:
                 "convert it first: np.asarray(x), or Tensor(x)",
             ) from error
         if not PRECISION.double:
-            return found
-        return tuple(map(in_double, found)) if isinstance(found, tuple) else in_double(found)
+            return inferred
+        return (
+            tuple(map(in_double, inferred)) if isinstance(inferred, tuple) else in_double(inferred)
+        )
 
     def operand_name(self, position: int) -> str:
         """Returns the name of operand ``position``; ``*rest`` operands are named by number."""
@@ -227,8 +229,8 @@ class OpDef:
         self, rules: Mapping[str, Callable[..., Any]], operand: str
     ) -> Callable[..., Any] | None:
         """Returns the rule for ``operand``; a rule for ``*rest`` is that of all rest operands."""
-        found = rules.get(operand)
-        return rules.get("*rest") if found is None and operand.isdigit() else found
+        own_rule = rules.get(operand)
+        return rules.get("*rest") if own_rule is None and operand.isdigit() else own_rule
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

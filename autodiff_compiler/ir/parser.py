@@ -49,11 +49,11 @@ class Reader:
         return self.known
 
     def function(self) -> tuple[str, Function]:
-        found = FACTS.match(self.text, self.position)
+        match = FACTS.match(self.text, self.position)
         facts = {}
-        if found:
-            facts = self.keywords(found[1])
-            self.position = found.end()
+        if match:
+            facts = self.keywords(match[1])
+            self.position = match.end()
             self.blank()
         self.take("func")
         self.take("@")
@@ -218,13 +218,13 @@ class Reader:
         return self.values[name]
 
     def operands(self) -> list[AnyOperand]:
-        found: list[AnyOperand] = []
+        operands: list[AnyOperand] = []
         while self.at("%") or self.upcoming(LITERAL):
-            found.append(self.operand())
+            operands.append(self.operand())
             if not self.at(","):
                 break
             self.take(",")
-        return found
+        return operands
 
     def operand(self) -> AnyOperand:
         if not self.at("%"):
@@ -251,7 +251,7 @@ class Reader:
     def keywords(self, text: str) -> dict[str, Any]:
         """Reads ``a=1, b=@f`` to a dict."""
         text = QUOTED_OR_FUNCTION.sub(
-            lambda found: f"function({found[0][1:]!r})" if found[0][0] == "@" else found[0], text
+            lambda match: f"function({match[0][1:]!r})" if match[0][0] == "@" else match[0], text
         )
         call = ast.parse(f"attrs({text})", mode="eval").body
         assert isinstance(call, ast.Call)
@@ -287,22 +287,22 @@ class Reader:
 
     def comment(self) -> tuple[Span, str]:
         """Reads the span and the role in a comment, if there is one."""
-        found = COMMENT.match(self.text, self.position)
-        if not found:
+        match = COMMENT.match(self.text, self.position)
+        if not match:
             return NOWHERE, "primal"
-        self.position = found.end()
-        role = found["role"] or "primal"
-        if found["line"] is None:
+        self.position = match.end()
+        role = match["role"] or "primal"
+        if match["line"] is None:
             return NOWHERE, role
-        return Span(found["file"] or self.file, int(found["line"]), 1, 2, ""), role
+        return Span(match["file"] or self.file, int(match["line"]), 1, 2, ""), role
 
     # -- characters ------------------------------------------------------------------------------
 
     def blank(self) -> None:
         """Skips blanks, lines and comments without meaning."""
-        found = BLANK.match(self.text, self.position)
-        assert found
-        self.position = found.end()
+        match = BLANK.match(self.text, self.position)
+        assert match
+        self.position = match.end()
 
     def spaces(self) -> None:
         while self.text[self.position : self.position + 1] == " ":
@@ -318,8 +318,8 @@ class Reader:
 
     def word_is(self, word: str) -> bool:
         self.spaces()
-        found = WORD.match(self.text, self.position)
-        return found is not None and found[0] == word
+        match = WORD.match(self.text, self.position)
+        return match is not None and match[0] == word
 
     def take(self, sign: str) -> None:
         if not self.at(sign):
@@ -328,11 +328,11 @@ class Reader:
 
     def match(self, pattern: re.Pattern[str]) -> str:
         self.spaces()
-        found = pattern.match(self.text, self.position)
-        if not found:
+        match = pattern.match(self.text, self.position)
+        if not match:
             raise self.error("this cannot be read")
-        self.position = found.end()
-        return found[0]
+        self.position = match.end()
+        return match[0]
 
     def balanced(self, stops: str) -> str:
         """Reads up to one of ``stops`` outside brackets and quotes, or to the end of the text."""

@@ -58,16 +58,16 @@ class _Names:
         self.objects: list[object] = []
 
     def of(self, thing: object, wish: str) -> str:
-        found = self.chosen.get(id(thing))
-        if found is None:
+        name = self.chosen.get(id(thing))
+        if name is None:
             base = "".join(char if char.isalnum() or char in "._" else "_" for char in wish) or "_"
             number = self.taken.get(base, 0)
             self.taken[base] = number + 1
             looks_suffixed = base.rpartition(".")[2].isdigit() and "." in base
-            found = f"{base}.{number}" if number or looks_suffixed else base
-            self.chosen[id(thing)] = found
+            name = f"{base}.{number}" if number or looks_suffixed else base
+            self.chosen[id(thing)] = name
             self.objects.append(thing)
-        return found
+        return name
 
 
 class _Printer:

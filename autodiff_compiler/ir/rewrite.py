@@ -32,34 +32,34 @@ def free_values(region: Region) -> dict[Value, None]:
 
 def uses_of(op: Op) -> dict[Value, None]:
     """Collects the values that ``op`` reads, as operands or inside its regions."""
-    found = {operand: None for operand in op.operands if isinstance(operand, Value)}
+    values = {operand: None for operand in op.operands if isinstance(operand, Value)}
     for region in op.regions:
-        found.update(dict.fromkeys(_free(region)))
-    return found
+        values.update(dict.fromkeys(_free(region)))
+    return values
 
 
 def _free(region: Region) -> tuple[Value, ...]:
     """Computes ``free_values`` once; the result is stored on the region, which never changes."""
     noted: tuple[Value, ...] | None = vars(region).get("_free")
     if noted is None:
-        found: dict[Value, None] = {}
+        free: dict[Value, None] = {}
         defined = set(region.params)
         for op in region.ops:
-            _note_free(op.operands, defined, found)
+            _note_free(op.operands, defined, free)
             for inner in op.regions:
-                _note_free(_free(inner), defined, found)
+                _note_free(_free(inner), defined, free)
             defined.update(op.results)
-        _note_free(region.yields, defined, found)
-        noted = vars(region)["_free"] = tuple(found)
+        _note_free(region.yields, defined, free)
+        noted = vars(region)["_free"] = tuple(free)
     return noted
 
 
 def _note_free(
-    operands: Iterable[AnyOperand], defined: set[Value], found: dict[Value, None]
+    operands: Iterable[AnyOperand], defined: set[Value], free: dict[Value, None]
 ) -> None:
     for operand in operands:
         if isinstance(operand, Value) and operand not in defined:
-            found[operand] = None
+            free[operand] = None
 
 
 def use_counts(region: Region) -> UseCounts:
@@ -202,9 +202,9 @@ def _clone_op(op: Op, mapping: dict[Value, AnyOperand]) -> Op:
 
 
 def _fresh_all(values: tuple[Value, ...], mapping: dict[Value, AnyOperand]) -> tuple[Value, ...]:
-    made = tuple([fresh(value) for value in values])
-    mapping.update(zip(values, made))
-    return made
+    copies = tuple([fresh(value) for value in values])
+    mapping.update(zip(values, copies))
+    return copies
 
 
 def _same(left: tuple, right: tuple) -> bool:

@@ -130,8 +130,10 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.75) -> str | No
         if other[0] != "_":
             plain.setdefault(_plain(other), other)
     asked = _plain(name)
-    found = difflib.get_close_matches(asked, plain, 1, likeness)
-    return plain[found[0]] if found and _edits(asked, found[0]) <= 1 + len(asked) // 5 else None
+    matches = difflib.get_close_matches(asked, plain, 1, likeness)
+    return (
+        plain[matches[0]] if matches and _edits(asked, matches[0]) <= 1 + len(asked) // 5 else None
+    )
 
 
 def _edits(one: str, other: str) -> int:

@@ -27,12 +27,12 @@ def both(function: Callable[..., Any]) -> Callable[..., Any]:
     (3, 3)
     """
     parameters = inspect.signature(function).parameters
-    own = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    positional = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     names = {
         other: name
-        for name, others in zip(own, (FIRST, SECOND))
+        for name, others in zip(positional, (FIRST, SECOND))
         for other in others
-        if other not in own
+        if other not in positional
     }
     casts = "dtype" not in parameters
 

@@ -68,10 +68,10 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
 def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Tensor:
     """Returns nested lists or an array as a new array, with ``ndmin`` axes at least."""
-    found = unaliased(asarray)(object, dtype) if copy else asarray(object, dtype)
-    if ndmin and (missing := ndmin - known_rank(found, "array")) > 0:
-        found = ops.expand_dims(found, tuple(range(missing)))
-    return found
+    result = unaliased(asarray)(object, dtype) if copy else asarray(object, dtype)
+    if ndmin and (missing := ndmin - known_rank(result, "array")) > 0:
+        result = ops.expand_dims(result, tuple(range(missing)))
+    return result
 
 
 def _is_known(thing: Any) -> bool:
@@ -192,9 +192,9 @@ def _step(width: Any, gaps: Any) -> Any:
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Returns the Vandermonde matrix: powers of ``x`` as columns."""
     count = known_sizes(x, "vander")[0] if N is None else N
-    own = dtype_of(x)
-    if PROMOTION.numpy and own is not None:
-        wanted = _np.promote_types(own, int).name
+    dtype_in = dtype_of(x)
+    if PROMOTION.numpy and dtype_in is not None:
+        wanted = _np.promote_types(dtype_in, int).name
         x = x if wanted == dtype_of(x) else structure.cast(x, dtype=wanted)
     if not count:
         return ops.full((*ops.shape(x), 0), 0, dtype=dtype_of(x))

@@ -57,16 +57,17 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         steps *= len(axes)
     if len(steps) != len(axes):
         raise TypeError("invalid number of arguments")
-    own = dtype_of(f)
-    if own is not None and own.startswith(("int", "uint", "bool")):
-        f, own = structure.cast(f, dtype="float64"), "float64"
-    found = [_slope(f, place, step, edge_order) for place, step in zip(axes, steps, strict=True)]
-    found = [
-        one if own in (None, dtype_of(one)) else structure.cast(one, dtype=own) for one in found
+    dtype_in = dtype_of(f)
+    if dtype_in is not None and dtype_in.startswith(("int", "uint", "bool")):
+        f, dtype_in = structure.cast(f, dtype="float64"), "float64"
+    slopes = [_slope(f, place, step, edge_order) for place, step in zip(axes, steps, strict=True)]
+    slopes = [
+        one if dtype_in in (None, dtype_of(one)) else structure.cast(one, dtype=dtype_in)
+        for one in slopes
     ]
-    if len(found) == 1:
-        return found[0]
-    return tuple(found) if PROMOTION.numpy else found
+    if len(slopes) == 1:
+        return slopes[0]
+    return tuple(slopes) if PROMOTION.numpy else slopes
 
 
 def _slope(f: Any, axis: int, step: Any, edge_order: int) -> Any:

@@ -197,16 +197,16 @@ def interp(
         count += 2
     first, last = item_at(xp, 0), item_at(xp, -1)
     if count == 1:
-        found = ops.where(ops.isnan(x), x, item_at(fp, 0))
+        result = ops.where(ops.isnan(x), x, item_at(fp, 0))
     else:
         right_end = ops.clip(ops.searchsorted(xp, x), 1, count - 1)
         ends = (right_end - 1, right_end)
         x0, x1, y0, y1 = (item_at(row, end) for row in (xp, fp) for end in ends)
         inside = ops.clip(x, first, last)
-        found = y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
+        result = y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
     if left is not None:
-        found = ops.where(x < first, left, found)
-    return found if right is None else ops.where(x > last, right, found)
+        result = ops.where(x < first, left, result)
+    return result if right is None else ops.where(x > last, right, result)
 
 
 def _float64(x: Any) -> Any:
@@ -234,15 +234,15 @@ def imag(val: Any) -> Tensor:
 def angle(z: Any, deg: bool = False) -> Tensor:
     """Returns the angle from the positive real axis, in radians or degrees."""
     if holds_complex(z):
-        found = ops.angle(z)
+        result = ops.angle(z)
     else:
         if is_integral(z) and PROMOTION.numpy:
             arctan2: Any = _np.arctan2  # the stubs of NumPy 2.0 do not declare resolve_dtypes
             loop = arctan2.resolve_dtypes((int, _np.dtype(dtype_of(z)), None))
             z = structure.cast(z, dtype=loop[-1].name)
         zero = ops.zeros_like(z)
-        found = ops.where(z < 0, zero + math.pi, zero)
-    return found * (180 / math.pi) if deg else found
+        result = ops.where(z < 0, zero + math.pi, zero)
+    return result * (180 / math.pi) if deg else result
 
 
 def sinc(x: Any) -> Tensor:

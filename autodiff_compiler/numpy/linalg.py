@@ -106,8 +106,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
         return _vector_norm(x, ord, axes[0], keepdims)
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
-    found = _matrix_norm(ops.moveaxis(x, axes, (-2, -1)), ord)
-    return ops.expand_dims(found, tuple(sorted(axes))) if keepdims else found
+    result = _matrix_norm(ops.moveaxis(x, axes, (-2, -1)), ord)
+    return ops.expand_dims(result, tuple(sorted(axes))) if keepdims else result
 
 
 def _ordered_axes(axis: Any, rank: int) -> tuple[int, ...]:

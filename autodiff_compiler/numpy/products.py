@@ -44,9 +44,9 @@ def vdot(a: Any, b: Any) -> Tensor:
 
 def _total(products: Any) -> Any:
     """Returns the sum of a vector, in its own dtype."""
-    own = dtype_of(products)
+    dtype = dtype_of(products)
     total = structure.sum_(products, axes=None, keepdims=False)
-    return structure.cast(total, dtype=own) if own not in (None, dtype_of(total)) else total
+    return structure.cast(total, dtype=dtype) if dtype not in (None, dtype_of(total)) else total
 
 
 def inner(a: Any, b: Any) -> Tensor:

@@ -184,18 +184,22 @@ def average(
     if PROMOTION.numpy and 0 in (shape_of(a) or ()) and _count(a, axis) == 0:
         raise ZeroDivisionError("the weights are empty, so their sum is zero")
     if weights is None:
-        found = mean(a, axis, keepdims=keepdims)
+        result = mean(a, axis, keepdims=keepdims)
         if not returned:
-            return found
-        return found, ops.zeros_like(found) + _count(a, axis)
+            return result
+        return result, ops.zeros_like(result) + _count(a, axis)
     ranks = known_rank(weights, "average"), known_rank(a, "average")
     if ranks[0] != ranks[1] or shape_of(weights) != shape_of(a):
         weights = _broadcast_weights(weights, a, axis)
     product = _weighted(a, weights)
-    own = dtype_of(product)
-    scale = sum(structure.cast(weights, dtype=own) if own else weights, axis, keepdims=keepdims)
-    found = sum(product, axis, keepdims=keepdims) / scale
-    return (found, scale) if returned else found
+    product_dtype = dtype_of(product)
+    scale = sum(
+        structure.cast(weights, dtype=product_dtype) if product_dtype else weights,
+        axis,
+        keepdims=keepdims,
+    )
+    result = sum(product, axis, keepdims=keepdims) / scale
+    return (result, scale) if returned else result
 
 
 def _broadcast_weights(weights: Any, a: Any, axis: Any) -> Any:
@@ -243,13 +247,15 @@ def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     axes = () if is_none(axis) else _axes(a, axis) or tuple(range(rank))
     rest = tuple(k for k in range(rank) if k not in axes)
     sizes = known_sizes(a, "median")
-    kept = tuple(sizes[k] for k in rest)
+    kept_sizes = tuple(sizes[k] for k in rest)
     count = int(_np.prod([sizes[k] for k in axes], dtype=int))
     if count == 0:
         raise ShapeError(
             "the median of an empty array is NaN", "pass an array with at least one element"
         )
-    row, _ = ops.sort(ops.reshape(ops.transpose(_floating(a), (*rest, *axes)), (*kept, count)))
+    row, _ = ops.sort(
+        ops.reshape(ops.transpose(_floating(a), (*rest, *axes)), (*kept_sizes, count))
+    )
     middle = (item_at(row, (..., (count - 1) // 2)) + item_at(row, (..., count // 2))) / 2
     if not keepdims:
         return middle
@@ -275,8 +281,8 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     numbers, present = _without_nan(_floating(a, dtype))
     count = sum(present, axis, keepdims=keepdims)
     total = sum(numbers, axis, keepdims=keepdims)
-    own = dtype_of(total)
-    return total / (structure.cast(count, dtype=own) if own else count)
+    total_dtype = dtype_of(total)
+    return total / (structure.cast(count, dtype=total_dtype) if total_dtype else count)
 
 
 def allclose(
@@ -302,8 +308,8 @@ def _extreme_index(
     if not PROMOTION.numpy:
         return theirs(a, axis)
     if axis is None or rank_of(a) == 0:
-        found = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
-        return ops.reshape(found, (1,) * known_rank(a, "keepdims")) if keepdims else found
+        position = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
+        return ops.reshape(position, (1,) * known_rank(a, "keepdims")) if keepdims else position
     (axis,) = declare.normal_axes(axis, known_rank(a, "argmax")) or (axis,)
     return record(a, axis=axis, keepdims=bool(keepdims))
 

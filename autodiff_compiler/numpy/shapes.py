@@ -96,11 +96,11 @@ def stack(
 
 def _like(value: int) -> Callable[..., Any]:
     def like(prototype: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-        made = ops.zeros_like(prototype) if value == 0 else ops.ones_like(prototype)
+        filled = ops.zeros_like(prototype) if value == 0 else ops.ones_like(prototype)
         if shape is not None:
             kind = dtype_of(prototype)
             return ops.full(shape, value, dtype=kind if dtype is None else to_numpy_name(dtype))
-        return made if dtype is None else structure.cast(made, dtype=to_numpy_name(dtype))
+        return filled if dtype is None else structure.cast(filled, dtype=to_numpy_name(dtype))
 
     return like
 
@@ -322,10 +322,10 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     return ops.gather_elements(arr, axis, indices)
 
 
-def _broadcast_but_one(x: Any, own: Sequence[Any], shape: Any, axis: int) -> Any:
-    """Broadcasts ``x``, of the shape ``own``, to ``shape`` in all axes but one."""
-    wanted = (*shape[:axis], own[axis], *shape[axis + 1 :])
-    return x if wanted == own else ops.broadcast_to(x, wanted)
+def _broadcast_but_one(x: Any, x_shape: Sequence[Any], shape: Any, axis: int) -> Any:
+    """Broadcasts ``x``, of the shape ``x_shape``, to ``shape`` in all axes but one."""
+    wanted = (*shape[:axis], x_shape[axis], *shape[axis + 1 :])
+    return x if wanted == x_shape else ops.broadcast_to(x, wanted)
 
 
 def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:

@@ -230,8 +230,8 @@ def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) ->
     letters = "ijklmnop"[:rank]
     left = "".join(letter for axis, letter in enumerate(letters) if axis not in over)
     total = f'np.einsum("{letters},{letters}->{left}", {{a}}, {{b}})'
-    kept = tuple(1 if axis in over else dim for axis, dim in enumerate(shape))
-    return f"{total}.reshape({kept})" if keepdims else total
+    kept_shape = tuple(1 if axis in over else dim for axis, dim in enumerate(shape))
+    return f"{total}.reshape({kept_shape})" if keepdims else total
 
 
 sum_of_products = OpDef(

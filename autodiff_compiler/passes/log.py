@@ -70,8 +70,8 @@ class Application:
         """Returns the functions that the pass replaced, callees included, and their successors."""
         before = (*self.before.callees(), self.before)
         after = (*self.after.callees(), self.after)
-        kept = set(before) & set(after)
-        return [f for f in before if f not in kept], [f for f in after if f not in kept]
+        unchanged = set(before) & set(after)
+        return [f for f in before if f not in unchanged], [f for f in after if f not in unchanged]
 
     def texts(self) -> tuple[list[str], list[str]]:
         """Returns the texts of these functions, without those that are printed alike."""
@@ -113,7 +113,7 @@ class PassLog:
 
     def diff(self, names: Container[str] = BY_NAME) -> str:
         """Returns each change that these passes made, as a unified diff of the IR."""
-        found = [
+        diffs = [
             "".join(
                 difflib.unified_diff(
                     before.splitlines(keepends=True),
@@ -124,7 +124,7 @@ class PassLog:
             )
             for each, before, after in self.changes(names)
         ]
-        return "\n".join(found)
+        return "\n".join(diffs)
 
     def times(self) -> str:
         """Returns a table of runs, changes, operations added and seconds by pass, slowest first."""

@@ -239,12 +239,12 @@ def _stand_in(parameters: tuple[Any, ...], name: str, bound: bool) -> Callable[.
         listed[0] = (free, inspect.Parameter.POSITIONAL_OR_KEYWORD, False)
         if any(kind is inspect.Parameter.POSITIONAL_ONLY for _, kind, _ in parameters):
             listed[0] = (free, inspect.Parameter.POSITIONAL_ONLY, False)
-    made = [
+    stand_ins = [
         inspect.Parameter(n, kind, default=None if has_default else inspect.Parameter.empty)
         for n, kind, has_default in listed
     ]
     scope: dict[str, Any] = {}
-    exec(f"def stand_in{inspect.Signature(made)}: pass", scope)
+    exec(f"def stand_in{inspect.Signature(stand_ins)}: pass", scope)
     stand_in: Callable[..., None] = scope["stand_in"]
     stand_in.__qualname__ = name
     return stand_in

@@ -234,9 +234,9 @@ class Cache:
             site.entries = entries = self.entries(site.fn)
             unit.used = next(self.clock)
             entries.units[site.key] = (unit, *entries.units.get(site.key, ()))
-            own = [(other.used, key, other) for key, other in entries.all()]
-            if len(own) > self.per_function:
-                _, old_key, old = min(own, key=lambda row: row[0])
+            known = [(other.used, key, other) for key, other in entries.all()]
+            if len(known) > self.per_function:
+                _, old_key, old = min(known, key=lambda row: row[0])
                 entries.drop(old_key, old)
             every = [(u.used, e, k, u) for e in [*self.functions.values()] for k, u in e.all()]
             if len(every) > self.overall:
@@ -279,7 +279,7 @@ class Cache:
 
         def forget(dead: Any) -> None:
             # Another function may have the name by now: only entries of this owner are dropped.
-            functions = found.functions if (found := cache()) is not None else {}
+            functions = present.functions if (present := cache()) is not None else {}
             if name in functions and any(owner is dead for owner in functions[name].owners):
                 functions.pop(name, None)
 

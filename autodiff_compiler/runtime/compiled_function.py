@@ -128,30 +128,30 @@ class CompiledFunction:
         try:
             value, residuals = self.run_forward_half(arrays, forward_work)
             work = [backward_work] if backward_work else []
-            found = self.backward(residuals, *given, *work)
+            outcome = self.backward(residuals, *given, *work)
         except Exception as error:
             self.loaded.explain(error)
             raise
         inputs = len(self.inputs)
-        gradients = self.gradients(found, slots, arrays)
+        gradients = self.gradients(outcome, slots, arrays)
         self.workspace.release(buffers)
         if not self.request.value:
             return None, gradients[:inputs], gradients[inputs:]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
         return self.wrap_output(value, arrays), gradients[:inputs], gradients[inputs:]
 
-    def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    def gradients(self, outcome: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Returns the results of backward as the caller gets them: of the inputs, then of the
         weights."""
         several = len(self.inputs) + len(self.weights)
         if not self.matches_request or not several:
-            found = self._in_requested_order(found, slots)
+            outcome = self._in_requested_order(outcome, slots)
         elif several == 1:
-            found = (found,)
-        made = self.results(found, arrays)
+            outcome = (outcome,)
+        gradients = self.results(outcome, arrays)
         for number, structure in self.lists:
-            made[number] = _restore_lists(made[number], structure)
-        return made
+            gradients[number] = _restore_lists(gradients[number], structure)
+        return gradients
 
     def sensitivity(self, sens: Any) -> Any:
         """Returns the sensitivity that the caller gave, as arrays."""
@@ -191,7 +191,7 @@ class CompiledFunction:
             raise
         answer, residuals = (
             self.wrap_output(value, arrays),
-            _own(residuals, _memory_ids((*arrays, value))),
+            _copy_if_shared(residuals, _memory_ids((*arrays, value))),
         )
 
         return answer, lambda sens: self.apply_pullback(residuals, sens, slots)
@@ -204,11 +204,11 @@ class CompiledFunction:
         _, backward_work = self.workspace.no_buffers()
         work = [backward_work] if backward_work else []
         try:
-            found = self.backward(residuals, self.sensitivity(sens), *work)
+            outcome = self.backward(residuals, self.sensitivity(sens), *work)
         except Exception as error:
             self.loaded.explain(error)
             raise
-        gradients = self.gradients(found, slots, ())
+        gradients = self.gradients(outcome, slots, ())
         return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
 
     def run_tangent(self, fn: Any, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
@@ -226,16 +226,16 @@ class CompiledFunction:
             raise
         self.workspace.release(buffers)
         self.write(written, arrays)
-        found = self.results(_own((out, dot), _memory_ids((arrays, dots))), arrays)
+        results = self.results(_copy_if_shared((out, dot), _memory_ids((arrays, dots))), arrays)
         structure = self.compiled.structure
         first = structure[0] if self.request.aux and structure is not None else structure
-        return _restore_lists(found[0], structure), _restore_lists(found[1], first)
+        return _restore_lists(results[0], structure), _restore_lists(results[1], first)
 
     def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Carries out the writes of the source function, with values in memory of their own."""
         in_use = _memory_ids(arrays)
         for write, value in zip(self.compiled.writes, values):
-            value = _own(value, in_use)
+            value = _copy_if_shared(value, in_use)
             if write.name is None:
                 write.target._data = np.asarray(value)
             else:
@@ -244,32 +244,33 @@ class CompiledFunction:
                 )
                 write.put(write.target, write.name, value)
 
-    def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    def results(self, outcomes: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Returns results of generated functions as tensors.
 
         An array owns its memory. An array inside a container may be an argument; it is copied
         then, because a write to a result must not change an argument.
         """
-        made: list[Any] = []
-        for item in found:
+        results: list[Any] = []
+        for item in outcomes:
             if type(item) is np.ndarray and self.returns_tensors:
                 tensor = next(BLANK)
                 tensor._data, tensor._hooks = item, ()
-                made.append(tensor)
+                results.append(tensor)
             else:
                 if type(item) in (tuple, list, dict):
-                    item = _own(item, _memory_ids((*arrays, *found[: len(made)])))
-                made.append(wrap(item) if self.returns_tensors else item)
-        return made
+                    item = _copy_if_shared(item, _memory_ids((*arrays, *outcomes[: len(results)])))
+                results.append(wrap(item) if self.returns_tensors else item)
+        return results
 
-    def _in_requested_order(self, found: Any, slots: Sequence[Any]) -> list[Any]:
+    def _in_requested_order(self, outcome: Any, slots: Sequence[Any]) -> list[Any]:
         """Returns the gradients in the requested order, with zeros for values that take no part."""
         if len(self.compiled.positions) + len(self.compiled.weights) == 1:
-            found = (found,)
+            outcome = (outcome,)
         things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
         return [
-            _zeros(thing) if place is None else found[place] for thing, place in zip(things, places)
+            _zeros(thing) if place is None else outcome[place]
+            for thing, place in zip(things, places)
         ]
 
 
@@ -282,8 +283,8 @@ def _places(
 ) -> list[tuple[Any, int | None]]:
     """Returns each wanted value with the place of its gradient in the results of backward, or
     None."""
-    found = {name(thing): first + place for place, thing in enumerate(given)}
-    return [(thing, found.get(name(thing))) for thing in wanted]
+    position_of = {name(thing): first + place for place, thing in enumerate(given)}
+    return [(thing, position_of.get(name(thing))) for thing in wanted]
 
 
 def _is_partial(inputs: Sequence[Any], weights: Sequence[Any]) -> bool:
@@ -322,7 +323,7 @@ def _add_memory(value: Any, in_use: set[int]) -> None:
             _add_memory(item, in_use)
 
 
-def _own(value: Any, in_use: set[int]) -> Any:
+def _copy_if_shared(value: Any, in_use: set[int]) -> Any:
     """Returns ``value`` in memory that neither the caller nor another result holds: a write to a
     result must change nothing else."""
     if isinstance(value, np.ndarray):
@@ -333,15 +334,15 @@ def _own(value: Any, in_use: set[int]) -> Any:
         in_use.add(memory)
         return value
     if type(value) in (tuple, list):
-        return type(value)(_own(item, in_use) for item in value)
+        return type(value)(_copy_if_shared(item, in_use) for item in value)
     if type(value) is dict:
-        return {key: _own(item, in_use) for key, item in value.items()}
+        return {key: _copy_if_shared(item, in_use) for key, item in value.items()}
     return value
 
 
 def copy_if_shared(value: Any, arrays: Sequence[Any]) -> Any:
     """Returns ``value`` in memory that none of ``arrays`` uses."""
-    return _own(value, _memory_ids(arrays))
+    return _copy_if_shared(value, _memory_ids(arrays))
 
 
 def _tensors(value: Any) -> Any:

@@ -39,19 +39,19 @@ def cached_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> 
     """
     path = Path(folder) / f"{key}.json"
     try:
-        found = _read(path)
+        stored = _read(path)
     except Exception:  # it holds no record of this format
-        found = None
-    if found is not None:
-        return replace(found, from_disk=True)
-    made = make()
+        stored = None
+    if stored is not None:
+        return replace(stored, from_disk=True)
+    text = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
-            file.write(_written(made))
+            file.write(_written(text))
     except (OSError, ValueError) as error:
         warnings.warn(f"compiled code cannot be cached in {folder}: {error}", stacklevel=2)
-    return made
+    return text
 
 
 @functools.cache

@@ -116,9 +116,9 @@ class Runtime:
 
     def run_cell(self, cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Returns the value of a Cell or function, run compiled."""
-        found = False if kwargs else self._try_fast_call(cell, None, args)
-        if found is not False:
-            return found
+        outcome = False if kwargs else self._try_fast_call(cell, None, args)
+        if outcome is not False:
+            return outcome
         if flat := self._flattened(cell, args, kwargs):
             return self._run_flat_or_unflattened(
                 cell,
@@ -132,10 +132,10 @@ class Runtime:
         unit = self.cache.find_or_compile(site)
         if isinstance(cell, Transformed):
             unit.note_answer(cell)
-        found = unit.run_forward(cell, site.slots)
+        outcome = unit.run_forward(cell, site.slots)
         if not kwargs:
             self._install_fast_call(cell, unit, site)
-        return found
+        return outcome
 
     # ---- gradients
 
@@ -144,9 +144,9 @@ class Runtime:
     ) -> Any:
         """Returns the gradient, packed as requested."""
         simple = not kwargs and gradient.packs_plainly
-        found = self._try_fast_call(*gradient.entry, args, gradient) if simple else False
-        if found is not False:
-            return found
+        outcome = self._try_fast_call(*gradient.entry, args, gradient) if simple else False
+        if outcome is not False:
+            return outcome
         sens = None
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
@@ -185,20 +185,20 @@ class Runtime:
     ) -> tuple[Any, Callable[..., Any]]:
         """Returns the value, and a function from a sensitivity to the packed gradients."""
         simple, asked = gradient.packs_plainly, ("pullback", gradient.key)
-        found: tuple[Any, Callable[..., Any]] | Literal[False] = (
+        outcome: tuple[Any, Callable[..., Any]] | Literal[False] = (
             self._try_fast_call(gradient.fn, asked, args) if simple else False
         )
-        if found is not False:
-            return found
+        if outcome is not False:
+            return outcome
         site = GradientCall(gradient, args, {})
         unit = self.cache.find_or_compile(site)
         unit.note_answer(gradient)
         value, back = unit.run_pullback(gradient.fn, site.slots)
         if simple and unit.calls > 1 and unit.fast_pullback is None:
-            made = compile_fast_call(
+            fast_pullback = compile_fast_call(
                 unit, site.slots, copy_if_shared, gradient, unit.apply_pullback
             )
-            unit.fast_pullback = made or False
+            unit.fast_pullback = fast_pullback or False
         if simple and unit.fast_pullback and site.entries is not None:
             site.entries.fast_calls[asked] = unit, unit.fast_pullback
 
@@ -215,9 +215,9 @@ class Runtime:
         site = TangentCall(tangent, slots)
         unit = self.cache.find_or_compile(site)
         unit.note_answer(tangent)
-        found = unit.run_tangent(site.fn, slots, dots)
+        outcome = unit.run_tangent(site.fn, slots, dots)
         self._install_fast_call(tangent, unit, site)
-        return found
+        return outcome
 
     # ---- arguments that hold objects
 
@@ -248,12 +248,12 @@ class Runtime:
         if unflattened is None:
             raise refusal
         try:
-            found = unflattened()
+            outcome = unflattened()
         except CompileError:
             raise refusal from None
         with self.cache.lock:
             self.cache.entries(fn).takes_objects = True
-        return found
+        return outcome
 
     def _run_on_leaves(
         self, gradient: Gradient, flat: Flat, leaves: tuple[Any, ...], sens: Any, simple: bool
@@ -268,8 +268,8 @@ class Runtime:
             flat, inner, slots, active = known
             answer = inner(*leaves)
             value, packed = answer if gradient.value else (None, answer)
-            found = dict(zip(active, packed if len(active) > 1 else (packed,)))
-            return gradient.pack(value, flat.gradients(slots, found), (), slots)
+            by_position = dict(zip(active, packed if len(active) > 1 else (packed,)))
+            return gradient.pack(value, flat.gradients(slots, by_position), (), slots)
         slots = _differentiated_arguments(gradient, flat, leaves)
         active = [
             place
@@ -282,8 +282,8 @@ class Runtime:
         value, inputs, weights = _run_pair(inner, unit, leaves, as_plain(sens))
         if simple and active and not (gradient.by_list or gradient.sens_param or gradient.has_aux):
             gradient.keep_leaves(kind, (flat, inner, slots, active))
-        made = flat.gradients(slots, dict(zip(active, inputs)))
-        return gradient.pack(value, made, weights, slots)
+        gradients = flat.gradients(slots, dict(zip(active, inputs)))
+        return gradient.pack(value, gradients, weights, slots)
 
     # ---- fast calls
 
@@ -300,10 +300,10 @@ class Runtime:
         if known is None:
             return False
         unit, fast_call = known
-        found = fast_call(fn, args)
-        if found is not False and caller is not None:
+        outcome = fast_call(fn, args)
+        if outcome is not False and caller is not None:
             unit.install_fast_call(caller)
-        return found
+        return outcome
 
     def _install_fast_call(self, caller: Any, unit: CompiledFunction, site: CallSite) -> None:
         """Lets the next call of ``caller`` take the fast path of ``unit``, if it has one.
@@ -323,8 +323,8 @@ class Runtime:
         fn, asked = function.entry
         entries = self.cache.entries_of(fn)
         rows = () if entries is None else entries.all()
-        found = [unit for (question, *_), unit in rows if asked is None or asked == question[0]]
-        return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
+        units = [unit for (question, *_), unit in rows if asked is None or asked == question[0]]
+        return [unit.title for unit in sorted(units, key=lambda unit: unit.used)]
 
 
 def _named_slots_of_numpy_call(gradient: Gradient, slots: Sequence[Any]) -> list[int]:

@@ -54,13 +54,14 @@ class FastCallEntry(Protocol):
 def compile_fast_call(
     unit: FastCallEntry,
     slots: Sequence[Any],
-    own: Callable[[Any, Sequence[Any]], Any],
+    copy_if_shared: Callable[[Any, Sequence[Any]], Any],
     gradient: GradientFunction[..., Any] | None = None,
     apply_pullback: Callable[[Any, Any], tuple[Any, ...]] | None = None,
 ) -> FastCall | None:
     """Returns the fast call of a compiled function, or None if it has none.
 
-    own              ``own(value, arrays)`` returns the value in memory that ``arrays`` do not use.
+    copy_if_shared   ``copy_if_shared(value, arrays)`` returns the value in memory that ``arrays``
+                     do not use.
     gradient         packs the gradients, if there are any.
     apply_pullback   given if the call returns the value and a pullback.
                      ``apply_pullback(residuals, sens)`` returns the gradients of the inputs and of
@@ -74,7 +75,7 @@ def compile_fast_call(
         "forward": loaded.forward,
         "backward": loaded.backward,
         "explain": loaded.explain,
-        "own": own,
+        "copy_if_shared": copy_if_shared,
         "unit": unit,
         "blank": BLANK,
         "Tensor": Tensor,
@@ -249,10 +250,10 @@ class _Writer:
             return [*_with_note(calls), *self._return_value_and_pullback(arrays)]
         forward = f"forward({', '.join([*arrays, *work[0]])})"
         if request.differentiates:
-            made = "value, residuals" if request.returns_value else "residuals"
+            results = "value, residuals" if request.returns_value else "residuals"
             sens = ["d_sens"] * (request.sens == "given")
             backward = ", ".join(["residuals", *sens, *work[1]])
-            calls = [f"{made} = {forward}", f"found = backward({backward})"]
+            calls = [f"{results} = {forward}", f"outcome = backward({backward})"]
         else:
             calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
         lines = _with_note(calls)
@@ -296,18 +297,18 @@ class _Writer:
         assert self.gradient is not None
         in_use = [*arrays]
         lines, value = self._value("value", self.compiled.output, self.compiled.structure, in_use)
-        found, packed = self._gradients(self.gradient)
+        unpacking, packed = self._gradients(self.gradient)
         rows = "tuple(rows[0]), tuple(rows[1])" if self.gradient.by_list else "tuple(rows[0])"
         other = f"rows = apply_pullback(residuals, sens); return {rows}"
         body = [
             *(line.replace("return False", other) for line in self._sensitivity()),
-            *_with_note(["found = backward(residuals, d_sens)"]),
-            *found,
+            *_with_note(["outcome = backward(residuals, d_sens)"]),
+            *unpacking,
             f"return {packed}",
         ]
         return [
             *lines,
-            f"residuals = own(residuals, [{', '.join(in_use)}])",
+            f"residuals = copy_if_shared(residuals, [{', '.join(in_use)}])",
             "def back(sens):",
             *(f"    {line}" for line in body),
             f"return {value}, back",
@@ -318,15 +319,15 @@ class _Writer:
         inputs, weights = len(self.compiled.positions), len(self.compiled.weights)
         names = [f"g{n}" for n in range(inputs + weights)]
         if len(names) == 1:
-            lines = ["g0 = found"]
+            lines = ["g0 = outcome"]
         else:
-            lines = [f"{', '.join(names)} = found"] if names else []
+            lines = [f"{', '.join(names)} = outcome"] if names else []
         things = [self.slots[slot] for slot in self.compiled.positions] + [*self.compiled.weights]
         shapes = [getattr(thing, "shape", ()) for thing in things]
-        made = [self._tensor(name, bool(shape)) for name, shape in zip(names, shapes)]
-        for more, _ in made:
+        tensors = [self._tensor(name, bool(shape)) for name, shape in zip(names, shapes)]
+        for more, _ in tensors:
             lines += more
-        names = [name for _, name in made]
+        names = [name for _, name in tensors]
         parts = []
         if gradient.position is not None:
             first = _row(names[:inputs])
@@ -345,12 +346,14 @@ class _Writer:
         """
         if isinstance(type_, TupleType):
             parts = [f"{name}_{n}" for n in range(len(type_.items))]
-            lines, found = [f"{_row(parts)} = {name}"], []
+            lines, parts_out = [f"{_row(parts)} = {name}"], []
             for part, item, tree in zip(parts, type_.items, structure or [None] * len(parts)):
                 more, answer = self._value(part, item, tree, in_use)
                 lines += more
-                found.append(answer)
-            return lines, f"[{', '.join(found)}]" if isinstance(structure, list) else _row(found)
+                parts_out.append(answer)
+            return lines, f"[{', '.join(parts_out)}]" if isinstance(structure, list) else _row(
+                parts_out
+            )
         if not isinstance(type_, ArrayType):
             return [], name
         lines = []
@@ -358,7 +361,7 @@ class _Writer:
             others = "".join(f" or {name} is {array}" for array in in_use)
             lines = [
                 f"if type({name}) is not ndarray or {name}.base is not None{others}:",
-                f"    {name} = own({name}, [{', '.join(in_use)}])",
+                f"    {name} = copy_if_shared({name}, [{', '.join(in_use)}])",
             ]
         in_use.append(name)
         more, answer = self._tensor(name, bool(type_.shape) and not self.request.tangent)
@@ -375,13 +378,13 @@ class _Writer:
         if not self.unit.returns_tensors:
             return [], name
         sure = [] if array else [f"if type({name}) is not ndarray: {name} = asarray({name})"]
-        made = f"t_{name}"
+        tensor = f"t_{name}"
         return [
             *sure,
-            f"{made} = next(blank)",
-            f"{made}._data = {name}",
-            f"{made}._hooks = ()",
-        ], made
+            f"{tensor} = next(blank)",
+            f"{tensor}._data = {name}",
+            f"{tensor}._hooks = ()",
+        ], tensor
 
 
 def _with_note(calls: Sequence[str]) -> list[str]:

@@ -187,8 +187,8 @@ class _Writer:
         self.refuse_if(f"v.dtype != {dtype} or v.shape != {shape}")
 
     def same_special_method(self, path: str, value: tuple[str, Any]) -> None:
-        name, found = map(self.constant, value)
-        self.refuse_if(f"{self.constant(special)}({path}, {name}) is not {found}")
+        name, method = map(self.constant, value)
+        self.refuse_if(f"{self.constant(special)}({path}, {name}) is not {method}")
 
     def equal(self, path: str, value: Any) -> None:
         if value is None or isinstance(value, bool):
@@ -270,12 +270,12 @@ class _Parts:
         text = self.text(node)
         if text in known:
             return known[text]
-        made, at = "", node.col_offset
+        printed, at = "", node.col_offset
         for child in children(node):
             if isinstance(child, ast.expr):
-                made += self.raw[at : child.col_offset].decode() + self.shortened(child, known)
+                printed += self.raw[at : child.col_offset].decode() + self.shortened(child, known)
                 at = child.end_col_offset or at
-        return made + self.raw[at : node.end_col_offset].decode()
+        return printed + self.raw[at : node.end_col_offset].decode()
 
 
 @lru_cache(maxsize=4096)
@@ -285,14 +285,14 @@ def _parts(path: str) -> _Parts:
 
 def _links(tree: ast.AST) -> list[ast.expr]:
     """Returns the look-ups and calls in a path, inner ones first."""
-    found: list[ast.expr] = []
+    links: list[ast.expr] = []
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         waiting += children(node)
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-            found.append(node)
-    return found[::-1]
+            links.append(node)
+    return links[::-1]
 
 
 def _is_array(source: Any) -> bool:

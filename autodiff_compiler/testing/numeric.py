@@ -241,10 +241,10 @@ class _Level:
             sens_param=True,
             numpy=self.subject.bare,
         )
-        found = self.subject.run_derivative(gradient, self.inputs, self.sens)
+        gradients = self.subject.run_derivative(gradient, self.inputs, self.sens)
         if not self.places:
-            return list(found)
-        in_inputs, in_weights = found
+            return list(gradients)
+        in_inputs, in_weights = gradients
         alone = len(self.places) == 1
         return [*((in_inputs,) if alone else in_inputs), *in_weights]
 
@@ -257,8 +257,8 @@ class _Level:
         )
 
     def reverse(self, rng: np.random.Generator) -> Iterator[Row]:
-        for (name, at, moved), found in zip(self.moved, self.cotangents()):
-            yield from probe(self.order, name, moved, at, found, rng, self.limits)
+        for (name, at, moved), gradient in zip(self.moved, self.cotangents()):
+            yield from probe(self.order, name, moved, at, gradient, rng, self.limits)
 
     def forward(self, rng: np.random.Generator) -> Iterator[Row]:
         none = [np.zeros(at.shape) for _, at, _ in self.moved]
@@ -318,9 +318,9 @@ def _gradient_along(
     single = len(places) == 1
 
     def derivative(*inputs: Any) -> Any:
-        found = gradient(*inputs, sens)
+        gradients = gradient(*inputs, sens)
         total = 0.0
-        for part, direction in zip((found,) if single else found, along):
+        for part, direction in zip((gradients,) if single else gradients, along):
             total = total + (part * direction).sum()
         return total
 
@@ -404,8 +404,8 @@ def _like(out: Any, rng: np.random.Generator) -> Any:
 
 def _random(like: Tensor, rng: np.random.Generator) -> Tensor:
     size, sign = rng.uniform(0.5, 1.5, like.shape), rng.choice([-1.0, 1.0], like.shape)
-    found: Tensor = wrap(np.asarray(size * sign).astype(like._data.dtype))
-    return found
+    tensor: Tensor = wrap(np.asarray(size * sign).astype(like._data.dtype))
+    return tensor
 
 
 def _dot(out: Any, sens: Any) -> float:

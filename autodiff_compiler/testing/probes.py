@@ -51,14 +51,14 @@ def probe(
 ) -> Iterator[Row]:
     """Compares a gradient with differences of ``function`` around ``at``, along several
     directions."""
-    found = gradient.asnumpy()
-    if found.shape != at.shape:
+    slopes = gradient.asnumpy()
+    if slopes.shape != at.shape:
         raise AssertionError(
-            f"the gradient of order {order} in '{name}' has the shape {found.shape}, "
+            f"the gradient of order {order} in '{name}' has the shape {slopes.shape}, "
             f"but '{name}' has {at.shape}"
         )
     for along, direction in directions_in(at, limits.directions, rng):
-        terms = found * direction
+        terms = slopes * direction
         expected = difference(function, at, direction, limits.step)
         largest = float(np.abs(terms).max(initial=0.0))
         yield compared(order, name, along, expected, float(terms.sum()), largest, limits)

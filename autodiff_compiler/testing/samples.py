@@ -85,8 +85,8 @@ def _place(index: tuple[Any, ...], rest: tuple[Any, ...]) -> np.ndarray:
             return item
         return rest[item[1]] if item[0] == "op" else slice(*map(part, item[1:]))
 
-    found: np.ndarray = np.cos(CUBE[tuple(map(part, index))])
-    return found
+    part_of_cube: np.ndarray = np.cos(CUBE[tuple(map(part, index))])
+    return part_of_cube
 
 
 _INDEX = tuple(case(CUBE, *rest, index=index) for index, rest in _PLACES)

@@ -65,15 +65,15 @@ class Subject:
 
     def stored(self, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Returns the values that a run stores in Parameters, in order."""
-        found: list[np.ndarray] = []
+        values: list[np.ndarray] = []
 
         def seen(parameter: Parameter, value: np.ndarray) -> np.ndarray:
-            found.append(value)
+            values.append(value)
             return value
 
         with replacing_stored_values(seen):
             self.run(inputs)
-        return found
+        return values
 
     def run_storing(
         self,
@@ -136,8 +136,8 @@ class Subject:
 
 def state(fn: Any, weights: Sequence[Parameter]) -> list[Parameter]:
     """Returns the Parameters that a run of ``fn`` may read or write, and ``weights``."""
-    found = [parameter for cell in reached(fn) for parameter in cell.get_parameters()]
-    return list({id(p): p for p in (*found, *weights)}.values())
+    parameters = [parameter for cell in reached(fn) for parameter in cell.get_parameters()]
+    return list({id(p): p for p in (*parameters, *weights)}.values())
 
 
 def as_tensors(value: Any) -> Any:

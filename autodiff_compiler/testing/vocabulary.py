@@ -66,18 +66,18 @@ class Entry:
 def bound(surface: str, name: str) -> Any:
     """Returns the object under a name of a surface, or None."""
     if surface == "method":
-        found = METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
-        return found if hasattr(Tensor, name) else None
+        thing = METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
+        return thing if hasattr(Tensor, name) else None
     return vars(nn if surface == "layer" else ops).get(name)
 
 
 def missing(surface: str, tier: int) -> dict[str, list[str]]:
     """Returns the names of a tier that do not exist, by family, without complete families."""
-    found = {
+    absent_names = {
         family: [name for name in text.split() if bound(surface, name.rstrip("°")) is None]
         for family, text in TIERS[surface][tier].items()
     }
-    return {family: absent for family, absent in found.items() if absent}
+    return {family: absent for family, absent in absent_names.items() if absent}
 
 
 def missing_text() -> str:
@@ -157,13 +157,13 @@ def _entry(core: Any, named: list[tuple[str, str]]) -> Entry:
 @cache
 def _records(core: Any) -> frozenset[str]:
     """Returns the operators that ``core``, or a function of this package that it calls, applies."""
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[Any] = set()
     waiting = [core]
     while waiting:
         thing = waiting.pop()
         if isinstance(thing, OpDef):
-            found.add(thing.name)
+            names.add(thing.name)
         elif isinstance(thing, type) and issubclass(thing, (Primitive, Cell)):
             waiting += [
                 _core(method)
@@ -174,13 +174,13 @@ def _records(core: Any) -> frozenset[str]:
         elif isinstance(thing, types.FunctionType) and thing not in seen and _is_ours(thing):
             seen.add(thing)
             waiting += _mentioned(thing)
-            found.update(_operators(thing))
-    return frozenset(found)
+            names.update(_operators(thing))
+    return frozenset(names)
 
 
 def _mentioned(function: Callable[..., Any]) -> list[Any]:
     """Returns the functions and operators that a function names in its code or encloses."""
-    found: list[Any] = [cell.cell_contents for cell in function.__closure__ or ()]
+    mentioned: list[Any] = [cell.cell_contents for cell in function.__closure__ or ()]
     for code in _codes(function.__code__):
         thing: Any = None
         for step in dis.get_instructions(code):
@@ -191,8 +191,8 @@ def _mentioned(function: Callable[..., Any]) -> list[Any]:
             else:
                 thing = None
             if isinstance(thing, (OpDef, types.FunctionType, type)):
-                found.append(thing)
-    return found
+                mentioned.append(thing)
+    return mentioned
 
 
 def _operators(function: Callable[..., Any]) -> set[str]:

@@ -43,7 +43,7 @@ class _Expansion:
         self.adjoint = ReverseTransform(prepare_callee=prepare_callee)
         self.functions: dict[Function, Function] = {}
         self.tangents = Tangents(self.adjoint)
-        self.made: dict[tuple[Any, ...], Function] = {}
+        self.derived: dict[tuple[Any, ...], Function] = {}
 
     def function(self, function: Function) -> Function:
         if function not in self.functions:
@@ -69,22 +69,22 @@ class _Expansion:
         sens, value = bool(op.attrs.get("sens")), bool(op.attrs.get("value"))
         outputs = op.attrs.get("outputs")
         key = (callee, wrt, sens, value, outputs)
-        if key not in self.made:
-            self.made[key] = self.adjoint.gradient(callee, wrt, sens, value, outputs)
-        return self.made[key]
+        if key not in self.derived:
+            self.derived[key] = self.adjoint.gradient(callee, wrt, sens, value, outputs)
+        return self.derived[key]
 
     def batch(self, op: Op) -> Function:
         attrs = op.attrs
         key = (attrs["callee"], tuple(attrs["mapped"]), attrs["size"])
-        if key not in self.made:
-            self.made[key] = batched_function(*key, self.adjoint.new_name)
-        return self.made[key]
+        if key not in self.derived:
+            self.derived[key] = batched_function(*key, self.adjoint.new_name)
+        return self.derived[key]
 
     def tangent(self, op: Op) -> Function:
         key = (op.attrs["callee"], tuple(op.attrs["wrt"]), op.attrs["outputs"])
-        if key not in self.made:
-            self.made[key] = self.tangents.function(*key)
-        return self.made[key]
+        if key not in self.derived:
+            self.derived[key] = self.tangents.function(*key)
+        return self.derived[key]
 
 
 #: The operators that are replaced, with the method that makes the derived function.

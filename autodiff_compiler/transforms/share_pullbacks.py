@@ -79,20 +79,25 @@ class _PullbackSharing:
         if op.name == "grad" and op.attrs.get("sens"):
             key = op.attrs["callee"], tuple(op.attrs["wrt"]), op.attrs.get("outputs")
             for ops in reversed(self.around):
-                for place, made in enumerate(ops):
-                    if self.is_same_call(made, op, key):
+                for place, earlier in enumerate(ops):
+                    if self.is_same_call(earlier, op, key):
                         return self.call_backward(op, key, ops, place)
         return map_regions(op, self.region)
 
-    def is_same_call(self, made: Op, op: Op, key: Key) -> bool:
-        """True if ``made`` calls, with the same operands, the function or its forward function."""
-        if made.name != "call" or "recompute" in made.attrs:
+    def is_same_call(self, earlier: Op, op: Op, key: Key) -> bool:
+        """True if ``earlier`` calls, with the same operands, the function or its forward
+        function."""
+        if earlier.name != "call" or "recompute" in earlier.attrs:
             return False
-        if made.attrs.get("pull") != op.attrs.get("pull"):
+        if earlier.attrs.get("pull") != op.attrs.get("pull"):
             return False
-        if self.forward[made][0] != key if made in self.forward else made.attrs["callee"] != key[0]:
+        if (
+            self.forward[earlier][0] != key
+            if earlier in self.forward
+            else earlier.attrs["callee"] != key[0]
+        ):
             return False
-        return _alike(made.operands, op.operands[:-1])
+        return _alike(earlier.operands, op.operands[:-1])
 
     def call_backward(self, op: Op, key: Key, ops: list[Op], place: int) -> Op:
         """Returns the call of backward; the call at ``place`` in ``ops`` becomes one of forward."""
@@ -101,16 +106,16 @@ class _PullbackSharing:
             forward, backward = self.adjoint.split(callee, wrt, True, True, outputs)
             self.halves[key] = forward, typed_gradients(backward, callee, wrt)
         forward, backward = self.halves[key]
-        made = ops[place]
-        if made not in self.forward:
+        forward_call = ops[place]
+        if forward_call not in self.forward:
             residuals = Value(type_of(forward.returns[-1]), "residuals")
-            results = (*made.results, residuals)
-            attrs = {**made.attrs, "callee": forward}
-            ops[place] = made = replace(made, attrs=attrs, results=results)
-            self.forward[made] = key, residuals
+            results = (*forward_call.results, residuals)
+            attrs = {**forward_call.attrs, "callee": forward}
+            ops[place] = forward_call = replace(forward_call, attrs=attrs, results=results)
+            self.forward[forward_call] = key, residuals
         values = op.results[: len(op.results) - len(key[1])]
-        self.values.update(zip(values, made.results))
-        operands = (self.forward[made][1], op.operands[-1])
+        self.values.update(zip(values, forward_call.results))
+        operands = (self.forward[forward_call][1], op.operands[-1])
         results = op.results[len(values) :]
         attrs = {"callee": backward}
         return replace(op, opdef=call, attrs=attrs, results=results, operands=operands)

@@ -139,13 +139,13 @@ class Cell(Tree):
     def _hooked(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Calls ``construct`` and the forward hooks."""
         for hook in self._hooks:
-            found = hook.function(self, args) if hook.kind == "forward_pre" else None
-            if found is not None:
-                args = found if isinstance(found, tuple) else (found,)
+            answer = hook.function(self, args) if hook.kind == "forward_pre" else None
+            if answer is not None:
+                args = answer if isinstance(answer, tuple) else (answer,)
         output = self.construct(*args, **kwargs)
         for hook in self._hooks:
-            found = hook.function(self, args, output) if hook.kind == "forward" else None
-            output = output if found is None else found
+            answer = hook.function(self, args, output) if hook.kind == "forward" else None
+            output = output if answer is None else answer
         return output
 
     # ---- attributes

@@ -55,12 +55,12 @@ class Tree:
     def name_cells(self) -> OrderedDict[str, Any]:
         """Returns the direct children by attribute name, each once."""
         seen: set[int] = set()
-        found: OrderedDict[str, Any] = OrderedDict()
+        cells: OrderedDict[str, Any] = OrderedDict()
         for name, cell in self._cells.items():
             if id(cell) not in seen:
                 seen.add(id(cell))
-                found[name] = cell
-        return found
+                cells[name] = cell
+        return cells
 
     def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
         """Yields (path, Cell) for this Cell and all below it, except those in ``cells``.
@@ -79,12 +79,12 @@ class Tree:
 
     def get_sub_cell(self, target: str) -> Any:
         """Returns the Cell at a path such as ``"seq.0"`` or raises AttributeError."""
-        found: Any = self
+        cell: Any = self
         for name in target.split(".") if target else ():
-            if name not in found._cells:
-                raise AttributeError(f"{type(found).__name__} has no cell `{name}`")
-            found = found._cells[name]
-        return found
+            if name not in cell._cells:
+                raise AttributeError(f"{type(cell).__name__} has no cell `{name}`")
+            cell = cell._cells[name]
+        return cell
 
     def apply(self, function: Callable[[Any], Any]) -> Any:
         """Calls ``function`` on every child, then on this Cell."""
@@ -186,14 +186,17 @@ class Tree:
 
     def state_dict(self, prefix: str = "") -> OrderedDict[str, Tensor]:
         """Returns Parameters and persistent buffers by their paths, with ``prefix`` before each."""
-        found: dict[int, tuple[str, Tensor]] = {}
+        tensors: dict[int, tuple[str, Tensor]] = {}
         for path, cell in self._walk("", set()):
-            names = [*cell._params, *(name for name, kept in cell._buffers.items() if kept)]
+            names = [
+                *cell._params,
+                *(name for name, is_persistent in cell._buffers.items() if is_persistent),
+            ]
             for name in names:
                 tensor = getattr(cell, name)
                 if tensor is not None:
-                    found.setdefault(id(tensor), (prefix + _joined(path, name), tensor))
-        return OrderedDict(found.values())
+                    tensors.setdefault(id(tensor), (prefix + _joined(path, name), tensor))
+        return OrderedDict(tensors.values())
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True

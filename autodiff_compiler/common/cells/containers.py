@@ -40,10 +40,10 @@ class _Sequence(_Mixin):
 
     def _reset(self, children: Iterable[Cell]) -> None:
         """Replaces the children by ``children``, numbered from 0."""
-        kept = list(children)
+        remaining = list(children)
         self._cells.clear()
         self.cell_list = ()
-        for position, child in enumerate(kept):
+        for position, child in enumerate(remaining):
             self._enter(str(position), child)
 
     def __len__(self) -> int:
@@ -60,19 +60,19 @@ class _Sequence(_Mixin):
     @classmethod
     def _of(cls, children: list[tuple[str, Cell]]) -> _Sequence:
         """Returns a container of these cells; their names and their parameters' names stay."""
-        made = cls.__new__(cls)
-        _Sequence.__init__(made, (), auto_prefix=False)
+        container = cls.__new__(cls)
+        _Sequence.__init__(container, (), auto_prefix=False)
         for name, child in children:
-            made._enter(name, child)
-        return made
+            container._enter(name, child)
+        return container
 
     def __setitem__(self, index: int, child: Cell) -> None:
         self._enter(list(self._cells)[self._position(index)], child)
 
     def __delitem__(self, index: int | slice) -> None:
-        kept = list(self.cell_list)
-        del kept[index if isinstance(index, slice) else self._position(index)]
-        self._reset(kept)
+        remaining = list(self.cell_list)
+        del remaining[index if isinstance(index, slice) else self._position(index)]
+        self._reset(remaining)
 
     def _position(self, index: Any) -> int:
         if isinstance(index, bool) or not isinstance(index, int):
@@ -132,9 +132,9 @@ class CellList(_Sequence, Cell):
 
     def insert(self, index: int, cell: Cell) -> None:
         """Adds a cell before position ``index``."""
-        kept = list(self.cell_list)
-        kept.insert(index, cell)
-        self._reset(kept)
+        cells = list(self.cell_list)
+        cells.insert(index, cell)
+        self._reset(cells)
 
     def extend(self, cells: Iterable[Cell]) -> CellList:
         """Adds cells at the end."""

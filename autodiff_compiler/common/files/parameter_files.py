@@ -107,7 +107,7 @@ def load_checkpoint(
         (prefix,) if isinstance(prefix, str) else tuple(prefix)
         for prefix in (specify_prefix or "", filter_prefix or ())
     )
-    found = {
+    parameters = {
         name: parameter
         for name, parameter in _read_parameters(path).items()
         if name.startswith(wanted)
@@ -115,26 +115,26 @@ def load_checkpoint(
         and (choice_func is None or choice_func(name))
     }
     if net is not None:
-        load_param_into_net(net, found, strict_load)
-    return found
+        load_param_into_net(net, parameters, strict_load)
+    return parameters
 
 
 def _read_parameters(path: Path) -> dict[str, Parameter]:
     """Returns all Parameters of a file; raises ValueError if it cannot be read."""
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.namelist():
                 with archive.open(member) as file:
                     array = np.lib.format.read_array(file, allow_pickle=False)
                 name = member.removesuffix(".npy")
-                found[name] = Parameter(Tensor(array), name=name)
+                parameters[name] = Parameter(Tensor(array), name=name)
     except Exception as error:  # archives, their headers and the arrays fail in many ways
         raise ValueError(
             f"Failed to read the checkpoint file {path}: it is damaged, or is not a "
             f"checkpoint ({error})."
         ) from error
-    return found
+    return parameters
 
 
 def load_param_into_net(

@@ -106,11 +106,13 @@ class TensorAliases:
         """Sets the memory of ``value``: itself or one of ``others``."""
         if not isinstance(value, Value) or not isinstance(value.type, (ArrayType, ListType)):
             return
-        found = {value, *others}
-        self.table[value] = frozenset(found - {ARRAY, SCALAR})
+        candidates = {value, *others}
+        self.table[value] = frozenset(candidates - {ARRAY, SCALAR})
         if has_no_axes(value):
-            kinds: set[bool | None] = {_KIND_OF[one] for one in found if one in _KIND_OF}
-            kinds |= {self.is_array(one) for one in found if one is not value and has_no_axes(one)}
+            kinds: set[bool | None] = {_KIND_OF[one] for one in candidates if one in _KIND_OF}
+            kinds |= {
+                self.is_array(one) for one in candidates if one is not value and has_no_axes(one)
+            }
             if True in kinds or None in kinds and self.arrays & self.table[value]:
                 self.arrays.add(value)
             if len(kinds) > 1 or None in kinds:
@@ -122,15 +124,15 @@ class TensorAliases:
         """Returns the memories of carried variables in the next iteration, by what this one yields:
         values from around the loop, and one mark for each two that may be one tensor."""
         left = {key: self.of(value) for key, value in yields.items()}
-        found: dict[Place, set[Hashable]] = {}
+        memories: dict[Place, set[Hashable]] = {}
         for key, memory in left.items():
             marks = {
                 frozenset((key, other))
                 for other, its in left.items()
                 if other != key and (memory & its) - around
             }
-            found[key] = {*(memory & around), *marks}
-        return found
+            memories[key] = {*(memory & around), *marks}
+        return memories
 
 
 def map_values(thing: Any, change: Callable[[Value], Any]) -> Any:

@@ -39,12 +39,12 @@ class Recipes:
     """The arrays made by calls of NumPy, with the texts of these calls."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Any, str]] = {}
+        self._texts: dict[int, tuple[Any, str]] = {}
 
     def remember(
-        self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any
+        self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], outcome: Any
     ) -> None:
-        """Records the text of ``made``, the outcome of a call, and those of a tuple's items."""
+        """Records the text of ``outcome``, the outcome of a call, and those of a tuple's items."""
         name = _function_names().get(id(callee))
         if name is None:
             return
@@ -53,21 +53,21 @@ class Recipes:
         if any(text is None for text in given):
             return
         call = f"{name}({', '.join(map(str, given))})"
-        parts = enumerate(made) if isinstance(made, (tuple, list)) else ()
-        for text, array in ((call, made), *((f"{call}[{n}]", part) for n, part in parts)):
+        parts = enumerate(outcome) if isinstance(outcome, (tuple, list)) else ()
+        for text, array in ((call, outcome), *((f"{call}[{n}]", part) for n, part in parts)):
             if isinstance(array, (np.ndarray, np.generic)) and _evaluates_to(text, array):
-                self._made[id(array)] = array, text
+                self._texts[id(array)] = array, text
 
     def text(self, array: Any) -> str | None:
         """Returns the text that makes ``array``; None if it is large and no call is known."""
-        known = self._made.get(id(array))
+        known = self._texts.get(id(array))
         if known is not None and known[0] is array:
             return known[1]
         return literal(array)
 
     def _argument(self, value: Any) -> str | None:
         if isinstance(value, (np.ndarray, np.generic)):
-            known = self._made.get(id(value))
+            known = self._texts.get(id(value))
             return known[1] if known is not None else literal(value)
         if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
             parts = [self._argument(item) for item in value]
@@ -137,24 +137,28 @@ def _evaluates_to(text: str, array: Any) -> bool:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = eval(text, {"np": np})  # consists of NumPy's names and of literals
+            evaluated = eval(text, {"np": np})  # consists of NumPy's names and of literals
     except Exception:
         return False
-    if type(found) is not type(array) or found.dtype != array.dtype or found.shape != array.shape:
+    if (
+        type(evaluated) is not type(array)
+        or evaluated.dtype != array.dtype
+        or evaluated.shape != array.shape
+    ):
         return False
-    return bool(found.tobytes() == array.tobytes())
+    return bool(evaluated.tobytes() == array.tobytes())
 
 
 @functools.cache
 def _function_names() -> dict[int, str]:
     """Returns the text of each function by its identity."""
-    found = {}
+    names = {}
     for namespace, module in reversed(_NAMESPACES.items()):
         for name, function in vars(module).items():
             is_function = callable(function) and not isinstance(function, type)
             if is_function and name[0] != "_" and name not in _IMPURE:
-                found[id(function)] = f"{namespace}.{name}"
-    return found
+                names[id(function)] = f"{namespace}.{name}"
+    return names
 
 
 __all__ = ["Recipes", "literal"]

@@ -92,17 +92,17 @@ class HeapOwnership:
     @cached_property
     def count(self) -> Counter[HeapRef]:
         """The number of references to each list and dict."""
-        found: Counter[HeapRef] = Counter()
+        references: Counter[HeapRef] = Counter()
 
         def visit(value: Any) -> None:
             for ref in _direct_refs(value, self.seen):
-                found[ref] += 1
-                if found[ref] == 1:
+                references[ref] += 1
+                if references[ref] == 1:
                     visit(self.state.heap.get(ref))
 
         for root in self.roots:
             visit(root)
-        return found
+        return references
 
     def is_unique(self, value: Any) -> bool:
         """True if nothing else holds any list or dict in ``value``, at any depth."""

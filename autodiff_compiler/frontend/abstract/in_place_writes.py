@@ -109,13 +109,13 @@ def write_cell(low: Evaluator, cell: HeapRef, new: Value) -> None:
 
 def is_reachable(low: Evaluator, value: Value) -> bool:
     """True if a variable, or an item of one, is this very value."""
-    found: list[Value] = []
+    matches: list[Value] = []
 
     def look(one: Value) -> Value:
-        found.extend([one] if one is value else [])
+        matches.extend([one] if one is value else [])
         return one
 
     frames = (frame.names for frame in low.waiting_frames)
     for things in (low.state.names.values(), low.state.heap.values(), *map(dict.values, frames)):
         map_values(tuple(things), look)
-    return bool(found)
+    return bool(matches)

@@ -185,8 +185,8 @@ def _next_of_generator(low: Evaluator, generator: LazyIterable) -> Any:
 def _next_of_filter(low: Evaluator, ref: HeapRef, part: LazyIterable) -> Any:
     (source,) = part.sources
     while (item := _next_item(low, source)) is not End:
-        found = item if part.function is None else low.call(part.function, (item,), {})
-        if low.static(low.truth(found), "the condition of filter()"):
+        condition = item if part.function is None else low.call(part.function, (item,), {})
+        if low.static(low.truth(condition), "the condition of filter()"):
             break
     return item
 
@@ -277,8 +277,8 @@ def _item_count(low: Evaluator, along: IteratorPosition) -> int:
     """Returns the number of items that the source has now."""
     if not isinstance(along.source, Value):
         return len(_current_items(low, along))
-    found: int = low.static(length_of(low, along.source), "the number of items")
-    return found
+    count: int = low.static(length_of(low, along.source), "the number of items")
+    return count
 
 
 def _current_items(low: Evaluator, along: IteratorPosition) -> Sequence[Any]:
@@ -290,8 +290,8 @@ def _current_items(low: Evaluator, along: IteratorPosition) -> Sequence[Any]:
             cause = f"dictionary {change} during iteration"
             cure = "loop over a copy of the keys: for k in list(d)"
             raise low.fail(DTypeError, cause, cure).meaning(RuntimeError(cause))
-    found: Sequence[Any] = tuple(low.contents(along.source))
-    return found
+    items: Sequence[Any] = tuple(low.contents(along.source))
+    return items
 
 
 def _call_next(low: Evaluator, iterator: Any, *default: Any) -> Any:
@@ -317,10 +317,12 @@ def _call_next(low: Evaluator, iterator: Any, *default: Any) -> Any:
 
 def _call_reduce(low: Evaluator, function: Any, source: Any, *initial: Any) -> Any:
     items = itertools.chain(initial, items_of(low, source))
-    found = next(items, End)
-    if found is End:
+    accumulated = next(items, End)
+    if accumulated is End:
         raise TypeError("reduce() of empty iterable with no initial value")
-    return functools.reduce(lambda found, item: low.call(function, (found, item), {}), items, found)
+    return functools.reduce(
+        lambda accumulated, item: low.call(function, (accumulated, item), {}), items, accumulated
+    )
 
 
 def _eagerly(function: Callable[..., Any]) -> Callable[..., Any]:

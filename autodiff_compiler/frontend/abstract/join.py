@@ -165,25 +165,25 @@ def cast_to(operand: Any, type_: Type) -> AnyOperand:
 
     A value of another kind is returned as it is.
     """
-    made: AnyOperand = operand
+    result: AnyOperand = operand
     if isinstance(operand, PendingRuntimeList):
         assert isinstance(type_, ListType)
         items = [cast_item_to(item, type_.item) for item in operand.items]
-        made = current().make(make_list, items, {})
-        return made
+        result = current().make(make_list, items, {})
+        return result
     have = type_of(operand)
     if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
         if type_.dtype not in (have.dtype, None):
-            made = cast(operand, dtype=type_.dtype)
+            result = cast(operand, dtype=type_.dtype)
     elif isinstance(type_, ArrayType) and isinstance(have, ScalarType):
         dtype = type_.dtype or "float64"
         if isinstance(operand, Value):
-            made = cast(operand, dtype=dtype)
+            result = cast(operand, dtype=dtype)
         else:
-            made = full(shape=(), dtype=dtype, value=operand)
+            result = full(shape=(), dtype=dtype, value=operand)
     elif isinstance(type_, ListType) and isinstance(have, ListType) and join(have, type_) is None:
-        made = list_as(operand, type=str(type_.item))
-    return made
+        result = list_as(operand, type=str(type_.item))
+    return result
 
 
 def cast_item_to(item: Any, type_: Type) -> AnyOperand:

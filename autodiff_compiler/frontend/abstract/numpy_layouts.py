@@ -78,19 +78,19 @@ def reshaped_layout(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
     """
     if layout.size == 0:
         return row_major(shape)
-    found: Layout = layout.view()
+    view: Layout = layout.view()
     try:
-        found = found.reshape(shape, copy=False)
-        return found
+        view = view.reshape(shape, copy=False)
+        return view
     except TypeError:  # NumPy 2.0 knows no ``copy``
         pass
     except ValueError:
         return None
     try:
-        found.shape = shape
+        view.shape = shape
     except AttributeError:
         return None
-    return found
+    return view
 
 
 def _layout_of_index(layout: Layout, op: Op) -> Layout:
@@ -101,8 +101,8 @@ def _layout_of_index(layout: Layout, op: Op) -> Layout:
             return 0  # any item of the axis has this layout
         return ... if part == "..." else part
 
-    found: Layout = layout[tuple(map(end, op.attrs["index"]))]
-    return found
+    view: Layout = layout[tuple(map(end, op.attrs["index"]))]
+    return view
 
 
 #: The layout of an operator's result, from that of its operand, for operators that make views.
@@ -145,10 +145,10 @@ def _layout_of_view(op: Op, source: Layout, shape: tuple[int, ...]) -> Layout | 
     if op.opdef is structure.reshape:
         return reshaped_layout(source, shape)
     try:
-        found = VIEW_LAYOUTS[op.opdef](source, op)
+        view = VIEW_LAYOUTS[op.opdef](source, op)
     except (IndexError, ValueError):
         return None
-    return found if found.shape == shape else None
+    return view if view.shape == shape else None
 
 
 def _layout_of_new_array(op: Op, shape: tuple[int, ...], layouts: Layouts) -> Layout | None:
@@ -172,9 +172,11 @@ def _layout_of_new_array(op: Op, shape: tuple[int, ...], layouts: Layouts) -> La
             return None
         else:
             some_unknown |= rank > 1
-    made = layout_like_operands(known, shape)
+    result = layout_like_operands(known, shape)
     # If the orders of the operands differ, NumPy takes the C order.
-    return None if some_unknown and not (made is not None and made.flags.c_contiguous) else made
+    return (
+        None if some_unknown and not (result is not None and result.flags.c_contiguous) else result
+    )
 
 
 def layout_like_operands(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | None:
@@ -187,5 +189,5 @@ def layout_like_operands(layouts: Sequence[Layout], shape: tuple[int, ...]) -> L
         return row_major(shape)
     flags: Any = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
     operands: Any = [*layouts, None]
-    made = np.nditer(operands, [], flags, order="K", op_dtypes=[np.int8] * len(flags))
-    return made.operands[-1] if made.operands[-1].shape == shape else None
+    iterator = np.nditer(operands, [], flags, order="K", op_dtypes=[np.int8] * len(flags))
+    return iterator.operands[-1] if iterator.operands[-1].shape == shape else None

@@ -163,24 +163,24 @@ def updated_views(low: Evaluator, owner: Value, new: Value) -> dict[Value, Value
         now = write(base, now, maker)
     now.name, now.has_user_name = base.name, base.has_user_name
     low.compilation.aliases.copy_facts(base, now)
-    found = {base: now}
+    updated = {base: now}
 
     def follow(value: Any) -> Value | None:
         maker = low.builder.producer(value)
-        if value in found or maker is None or not is_view(low, maker):
-            return found.get(value)
+        if value in updated or maker is None or not is_view(low, maker):
+            return updated.get(value)
         source = follow(maker.operands[0])
         if source is None:
             return None
-        made: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
-        made.name, made.has_user_name = value.name, value.has_user_name
-        low.compilation.aliases.copy_facts(value, made)
-        found[value] = made
-        return made
+        view: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
+        view.name, view.has_user_name = value.name, value.has_user_name
+        low.compilation.aliases.copy_facts(value, view)
+        updated[value] = view
+        return view
 
     follow(owner)
     waiting = (frame.names.values() for frame in low.waiting_frames)
     for things in (low.state.names.values(), low.state.heap.values(), *waiting):
         for leaf in leaves(tuple(things)):
             follow(leaf)
-    return found
+    return updated

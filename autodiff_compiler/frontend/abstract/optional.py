@@ -48,8 +48,8 @@ def none_like(like: Any) -> Any:
 
 def is_none(optional: MaybeNone) -> Value:
     """Returns the run-time test that is true where an optional value is None."""
-    found: Value = is_unset(next(leaves(optional.value)))
-    return found
+    test: Value = is_unset(next(leaves(optional.value)))
+    return test
 
 
 def require_value(low: Evaluator, optional: MaybeNone, name: str) -> Any:
@@ -98,8 +98,8 @@ def narrowed_by(low: Evaluator, test: Any, truth: bool) -> dict[str, tuple[Any, 
     """
     optional = {name: one for name, one in low.state.names.items() if isinstance(one, MaybeNone)}
     unset: dict[Any, bool] = dict(implied_by(low, test, truth)) if optional else {}
-    found = {}
+    narrowed = {}
     for name, one in optional.items():
         if (first := next(leaves(one.value))) in unset:
-            found[name] = one, None if unset[first] else one.value
-    return found
+            narrowed[name] = one, None if unset[first] else one.value
+    return narrowed

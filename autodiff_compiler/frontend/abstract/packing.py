@@ -69,5 +69,5 @@ def pack(value: Any, heap: Mapping[HeapRef, Any]) -> AnyOperand:
 def make_container(items: list[AnyOperand], keys: tuple[Any, ...] | None = None) -> Value:
     """Returns a tuple, or with ``keys`` a dict, also where all items are literals."""
     opdef, attrs = (make_tuple, {}) if keys is None else (make_dict, {"keys": keys})
-    made: Value = current().make(opdef, items, attrs)
-    return made
+    container: Value = current().make(opdef, items, attrs)
+    return container

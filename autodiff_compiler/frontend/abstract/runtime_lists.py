@@ -49,8 +49,8 @@ def as_runtime_list(low: Evaluator, contents: Any) -> Value | None:
     Returns None if the items differ in kind or are no values.
     """
     if is_runtime_list(contents):
-        found: Value = contents
-        return found
+        packed: Value = contents
+        return packed
     items = tuple(contents)
     type_ = list_type(items)
     if type_ is None:
@@ -65,16 +65,16 @@ def read_item(low: Evaluator, owner: Value, at: Any, sure: bool = False) -> Any:
         raise Unreached
     at = as_index(low, at)
     with checking_index(low, owner, at, "list index out of range"):
-        found = containers.list_item(owner, at)
+        item = containers.list_item(owner, at)
         if not sure:
-            require_item(low, found)
-        return item_as_value(low, found, owner)
+            require_item(low, item)
+        return item_as_value(low, item, owner)
 
 
-def require_item(low: Evaluator, found: Any) -> None:
+def require_item(low: Evaluator, item: Any) -> None:
     """Makes the function raise where this item does not exist, even if its value is unused."""
     if not is_caught(low.catching, IndexError):  # else it was tested
-        low.builder.make(effects.require, (found,), {})
+        low.builder.make(effects.require, (item,), {})
 
 
 def checking_index(
@@ -94,20 +94,20 @@ def is_out_of_range(owner: Value, at: Any) -> Any:
     )
 
 
-def item_as_value(low: Evaluator, found: Any, owner: Value) -> Any:
+def item_as_value(low: Evaluator, item: Any, owner: Value) -> Any:
     """Returns an item as a compile-time value. Its tensors may be any of the list's."""
-    if isinstance(found.type, TupleType):
-        found = low.unpacked(found)
+    if isinstance(item.type, TupleType):
+        item = low.unpacked(item)
     if not isinstance(owner.type, ListType) and not low.compilation.numpy:
-        return found
-    for leaf in leaves(found):
+        return item
+    for leaf in leaves(item):
         low.compilation.aliases.set_aliases(leaf, low.compilation.aliases.of(owner))
         low.compilation.aliases.set_is_array(
             leaf, None if isinstance(owner.type, ListType) else False
         )
-    if isinstance(found, Value) and isinstance(found.type, ListType):
-        return low.allocate("list", found)
-    return found
+    if isinstance(item, Value) and isinstance(item.type, ListType):
+        return low.allocate("list", item)
+    return item
 
 
 def as_index(low: Evaluator, at: Any) -> Any:
@@ -157,17 +157,17 @@ def concatenate(low: Evaluator, left: Any, right: Any) -> Value | None:
 
 def repeat(low: Evaluator, contents: Any, count: Any) -> Value | None:
     """Returns ``contents * count``, or None if the items differ in kind."""
-    made = as_runtime_list(low, contents)
-    if made is None:
+    items = as_runtime_list(low, contents)
+    if items is None:
         return None
-    return new_runtime_list(low, runtime_lists.list_repeat(made, as_index(low, count)), made)
+    return new_runtime_list(low, runtime_lists.list_repeat(items, as_index(low, count)), items)
 
 
-def new_runtime_list(low: Evaluator, made: Value, *holders: Any) -> Value:
+def new_runtime_list(low: Evaluator, new: Value, *holders: Any) -> Value:
     """Records that a new list may hold the tensors of ``holders``, and returns it."""
     memory = low.compilation.aliases
-    memory.set_aliases(made, memory.of(tuple(holders)))
-    return made
+    memory.set_aliases(new, memory.of(tuple(holders)))
+    return new
 
 
 def _item_value(low: Evaluator, owner: Value, value: Any) -> Any:
@@ -211,11 +211,11 @@ def append(low: Evaluator, owner: Value, value: Any) -> Value:
 def call_method(low: Evaluator, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
     """Calls a method of a run-time list. The changed list keeps the name of its variable."""
     owner = low.state.heap[ref]
-    found = _method(low, name, args)(low, ref, owner, *args)
+    outcome = _method(low, name, args)(low, ref, owner, *args)
     changed = low.state.heap[ref]
     if changed is not owner and isinstance(changed, Value) and not changed.has_user_name:
         changed.name, changed.has_user_name = owner.name, owner.has_user_name
-    return found
+    return outcome
 
 
 def _method(low: Evaluator, name: str, args: Sequence[Any]) -> Callable[..., Any]:
@@ -264,13 +264,13 @@ def _pop(low: Evaluator, ref: HeapRef, owner: Value, at: Any = -1) -> Any:
     with ExitStack() as checks:
         for position, text in _pop_conditions(at):
             checks.enter_context(checking_index(low, owner, position, text))
-        found = item_as_value(low, containers.list_item(owner, at), owner)
+        item = item_as_value(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
         rest = new_runtime_list(low, runtime_lists.list_head(owner), owner)
     else:
         rest = without_item(low, owner, at)
     low.state.heap[ref] = rest
-    return found
+    return item
 
 
 #: The methods of a run-time list: the numbers of arguments that each takes, and what it does.
@@ -300,11 +300,11 @@ def delete_item(low: Evaluator, owner: Value, at: Any) -> Value:
     return without_item(low, owner, at)
 
 
-def require_popped_item(low: Evaluator, found: Any) -> None:
+def require_popped_item(low: Evaluator, item: Any) -> None:
     """Makes the function raise if a popped item does not exist, though nothing uses the item."""
     if is_caught(low.catching, IndexError):
         return  # ``pop`` tested it
-    maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
+    maker = next((low.builder.producer(leaf) for leaf in leaves(item)), None)
     while maker is not None and maker.opdef is containers.item:
         maker = low.builder.producer(maker.operands[0])
     if maker is not None and maker.opdef is containers.list_item:
@@ -328,15 +328,15 @@ def without_item(low: Evaluator, owner: Value, at: Any) -> Value:
     return require_one_type(low, concatenate(low, slice_of(low, owner, slice(at)), tail))
 
 
-def require_one_type(low: Evaluator, made: Value | None) -> Value:
+def require_one_type(low: Evaluator, joined: Value | None) -> Value:
     """Returns the outcome of ``concatenate``. Refuses lists whose items differ in type."""
-    if made is None:
+    if joined is None:
         raise low.fail(
             DTypeError,
             "the items of these lists have different types",
             "store items of one type in a list whose length is known only when the function runs",
         )
-    return made
+    return joined
 
 
 def unpack_exactly(low: Evaluator, owner: Value, count: int) -> list[Any]:
@@ -366,8 +366,8 @@ def sum_of_items(low: Evaluator, owner: Value, start: Any) -> Any:
     type_ = runtime_lists.item_of(owner.type)
     if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
         return None
-    found = runtime_lists.list_sum(owner)
-    return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
+    total = runtime_lists.list_sum(owner)
+    return total if isinstance(start, int) and start == 0 else low.binary("Add", total, start)
 
 
 def check_zip_lengths(low: Evaluator, sources: Sequence[Any], known: bool) -> None:

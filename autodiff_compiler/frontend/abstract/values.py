@@ -295,14 +295,14 @@ COMPOUND_VALUES = (
 
 def components(value: Any) -> list[Any]:
     """Returns the components of a compile-time value, one level deep."""
-    found: list[Any] = []
+    parts: list[Any] = []
 
     def look(part: Any) -> Any:
-        found.append(part)
+        parts.append(part)
         return part
 
     map_components(value, look)
-    return found
+    return parts
 
 
 def map_components(value: Any, change: Callable[[Any], Any]) -> Any:

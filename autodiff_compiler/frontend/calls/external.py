@@ -182,12 +182,12 @@ def _remember_numpy_call(
     low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
 ) -> None:
     """Notes how NumPy made a result, and that the function owns it if it is an array."""
-    made = low.original(result)
+    array = low.original(result)
     named = {key: low.original(arg) for key, arg in kwargs.items()}
-    low.compilation.recipes.remember(callee, [*map(low.original, args)], named, made)
-    if isinstance(result, Value) and isinstance(made, np.ndarray) and made.flags.writeable:
-        low.compilation.created_arrays[id(made)] = made
-        low.compilation.aliases.register_array(result, made)
+    low.compilation.recipes.remember(callee, [*map(low.original, args)], named, array)
+    if isinstance(result, Value) and isinstance(array, np.ndarray) and array.flags.writeable:
+        low.compilation.created_arrays[id(array)] = array
+        low.compilation.aliases.register_array(result, array)
 
 
 def _refuse_functions(low: Lowering, name: str, given: Sequence[Any]) -> None:
@@ -207,13 +207,13 @@ def _filled_array(
 ) -> Any:
     """Returns an array filled with one number, which the generated source makes itself."""
     try:
-        made = callee(*map(partial(python_containers, low), args), **kwargs)
+        array = callee(*map(partial(python_containers, low), args), **kwargs)
     except (TypeError, ValueError) as error:
         raise low.translate(error, f"{callee.__name__} fails", callee) from None
-    if made.size == 0 or made.dtype.kind not in "biufc":
-        return low.lifted(made)
-    first = 0 if callee is np.empty else made.flat[0].item()
-    full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
+    if array.size == 0 or array.dtype.kind not in "biufc":
+        return low.lifted(array)
+    first = 0 if callee is np.empty else array.flat[0].item()
+    full = structure.full(shape=array.shape, dtype=array.dtype.name, value=first)
     low.compilation.aliases.set_is_array(full, True)
     return full
 
@@ -243,11 +243,11 @@ def _refuse_outside(low: Lowering, callee: Any, name: str) -> None:
     if any(callee is endless for endless in iterators.ENDLESS):
         cure = "loop over a range, or write 'while True'"
         raise low.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
-    found = REFUSED.get(callee) if is_hashable(callee) else None
-    if found is None and _is_impure(callee):
-        found = _ONCE
-    if found is not None:
-        cause, cure = found
+    reason = REFUSED.get(callee) if is_hashable(callee) else None
+    if reason is None and _is_impure(callee):
+        reason = _ONCE
+    if reason is not None:
+        cause, cure = reason
         raise low.fail(UnsupportedSyntax, cause.format(name=name), cure)
 
 

@@ -64,10 +64,10 @@ def inline_callee(
 def _construct_of(low: Lowering, cell: Cell) -> Any:
     """Returns the ``construct`` of a Cell, guarded: that of its class, or one of its own."""
     method: Any = cell.construct
-    own = getattr(method, "__self__", None) is cell
-    if own and is_user_code(method):
+    is_bound_here = getattr(method, "__self__", None) is cell
+    if is_bound_here and is_user_code(method):
         low.compilation.guard_method(cell, "construct", method.__func__, known=True)
-    elif own:
+    elif is_bound_here:
         low.compilation.guard_method(cell, "construct", method.__func__)
     elif (path := low.compilation.path(cell)) is not None:
         low.compilation.add_guard(f"{path}.construct", method)

@@ -32,55 +32,59 @@ def call_outlined(
     hidden = any(hides_values(value, low.state.heap) for value in given)
     if hidden or key in low.compilation.inlined_only:
         return low.enter(callee, args, kwargs)
-    made = low.outline(callee, args, kwargs, effects=True, throws=True)
-    if _must_inline(low, given, made):
+    outlined = low.outline(callee, args, kwargs, effects=True, throws=True)
+    if _must_inline(low, given, outlined):
         low.compilation.inlined_only.add(key)
         return low.enter(callee, args, kwargs)
-    is_known = _is_known(low, made)
-    if is_known and not made.writes:
-        return made.outcome  # no call is needed
-    shared = low.compilation.unique_function(made.function)
-    result, *news = low.builder.call(shared, made.operands, recompute)
+    is_known = _is_known(low, outlined)
+    if is_known and not outlined.writes:
+        return outlined.outcome  # no call is needed
+    shared = low.compilation.unique_function(outlined.function)
+    result, *news = low.builder.call(shared, outlined.operands, recompute)
     if effects.require.name in shared.op_names:  # keeps the call where its result is not read
         low.builder.make(effects.require, (result,), {})
-    apply_writes(low, made, news)
+    apply_writes(low, outlined, news)
     if is_known:
-        return made.outcome
-    return link_aliases(low, low.unpacked(result, made.outcome, made.heap, known=True), made)
+        return outlined.outcome
+    return link_aliases(
+        low, low.unpacked(result, outlined.outcome, outlined.heap, known=True), outlined
+    )
 
 
-def _must_inline(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+def _must_inline(low: Lowering, given: Sequence[Any], outlined: OutlinedCall) -> bool:
     """True if a call of the outlined function would not do what Python does."""
-    if made.returned is MISSING or made.wrote or made.hooks_argument:
+    if outlined.returned is MISSING or outlined.wrote or outlined.hooks_argument:
         return True
-    if low.compilation.numpy and _may_return_argument(low, given, made):
+    if low.compilation.numpy and _may_return_argument(low, given, outlined):
         return True
-    if _aliases_written_parameter(low, given, made):
+    if _aliases_written_parameter(low, given, outlined):
         return True
     # A known outcome stands in for the result, and a call without a reader would be removed.
-    return _is_known(low, made) and bool(Effects().inside(made.function.body) or made.thrown)
+    return _is_known(low, outlined) and bool(
+        Effects().inside(outlined.function.body) or outlined.thrown
+    )
 
 
-def _is_known(low: Lowering, made: OutlinedCall) -> bool:
+def _is_known(low: Lowering, outlined: OutlinedCall) -> bool:
     """True if the outcome is a container from outside, or holds no run-time value."""
-    is_outside = low.compilation.path(made.outcome) is not None
-    return is_outside or not isinstance(made.returned, Value)
+    is_outside = low.compilation.path(outlined.outcome) is not None
+    return is_outside or not isinstance(outlined.returned, Value)
 
 
-def _may_return_argument(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+def _may_return_argument(low: Lowering, given: Sequence[Any], outlined: OutlinedCall) -> bool:
     """True if a called function may return an argument or a view of one. Inlining it decides
     which."""
     arrays = leaves(detach(tuple(given), low.state))
-    return bool(made.memory & low.compilation.aliases.of_all(arrays))
+    return bool(outlined.memory & low.compilation.aliases.of_all(arrays))
 
 
-def _aliases_written_parameter(low: Lowering, given: Sequence[Any], made: OutlinedCall) -> bool:
+def _aliases_written_parameter(low: Lowering, given: Sequence[Any], outlined: OutlinedCall) -> bool:
     """True if a Parameter that the function writes is among its arguments or in its outcome."""
     cells = [
-        low.compilation.heap_objects[id(w.target), None] for w in made.writes if w.name is None
+        low.compilation.heap_objects[id(w.target), None] for w in outlined.writes if w.name is None
     ]
     memory = low.compilation.aliases.of_all
-    sides = (tuple(given), low.state), (made.outcome, State({}, Heap(made.heap)))
+    sides = (tuple(given), low.state), (outlined.outcome, State({}, Heap(outlined.heap)))
     return any(
         memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)
         for things, state in sides

@@ -162,8 +162,8 @@ def outline(
         outcome = _lower_call(low, child, options, callee, bound, list(kwargs))
         if options.returns_writes and low.compilation.differentiates:
             child.handlers.add_outside_hooks(child, bound.places if root else {})
-        kept = trainable_parameters(child) if keep is None else tuple(keep)
-        lifted = [thing for thing in kept if id(thing) not in bound.written]
+        differentiable = trainable_parameters(child) if keep is None else tuple(keep)
+        lifted = [thing for thing in differentiable if id(thing) not in bound.written]
         for thing in lifted:
             child.lift(thing)
         results = _collect_results(low, child, options, bound, outcome)
@@ -182,7 +182,7 @@ def outline(
         places_of_written[id(thing)]
         if id(thing) in places_of_written
         else count + _index_of(thing, extra)
-        for thing in kept
+        for thing in differentiable
     ]
     return OutlinedCall(
         function=function,
@@ -382,26 +382,26 @@ def _parts_by_key(like: Any, heap: Mapping[HeapRef, Any] | None) -> dict[Any, An
     return inner if isinstance(inner, dict) else {}
 
 
-def apply_writes(low: Lowering, made: OutlinedCall, news: Sequence[Value]) -> None:
+def apply_writes(low: Lowering, outlined: OutlinedCall, news: Sequence[Value]) -> None:
     """Applies the writes of a called function, which are its last results, in the caller."""
-    for write, value, like in zip(made.writes, news, made.contents):
+    for write, value, like in zip(outlined.writes, news, outlined.contents):
         value.name = str(write.name or write.target.name.rpartition(".")[2])
         value.has_user_name = True
         cell = low.compilation.heap_objects[id(write.target), write.name]
         if write.name is None:
             write_cell(low, cell, low.unpacked(value))
         else:
-            low.state.heap[cell] = low.unpacked(value, like, made.heap, known=True)
-    thrown = iter(news[len(made.writes) :])
-    for cell, contents in made.thrown.items():
+            low.state.heap[cell] = low.unpacked(value, like, outlined.heap, known=True)
+    thrown = iter(news[len(outlined.writes) :])
+    for cell, contents in outlined.thrown.items():
         known = not holds_values(contents)
         low.state.heap[cell] = contents if known else low.unpacked(next(thrown), contents)
 
 
-def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
+def link_aliases(low: Lowering, outcome: Any, outlined: OutlinedCall) -> Any:
     """Returns the outcome of a call. A tensor that certainly is an argument becomes that argument;
     others are noted as tensors that may be arguments."""
-    given = dict(zip(made.function.params, made.operands))
+    given = dict(zip(outlined.function.params, outlined.operands))
     memory = low.compilation.aliases
 
     def link(result: Any, inner: Any) -> Any:
@@ -413,13 +413,13 @@ def link_aliases(low: Lowering, outcome: Any, made: OutlinedCall) -> Any:
             return tuple(map(link, result, inner))
         return result
 
-    outcome = link(outcome, made.outcome)
+    outcome = link(outcome, outlined.outcome)
     results = [*leaves(detach(outcome, low.state))]
-    inner_leaves = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
+    inner_leaves = [*leaves(detach(outlined.outcome, State({}, Heap(outlined.heap))))]
     is_same_tree = len(results) == len(inner_leaves)
     for place, leaf in enumerate(results):
         if leaf not in given.values():
-            memory.set_aliases(leaf, made.memory)
+            memory.set_aliases(leaf, outlined.memory)
             is_array = memory.is_array(inner_leaves[place]) if is_same_tree else None
             memory.set_is_array(leaf, is_array)
     return outcome
@@ -460,12 +460,12 @@ def _finish_function(
         returned.name, returned.has_user_name = "out", True
     body = place_hooks(low.hooks, Region((), tuple(low.builder.ops), yields))
     used = {*free_values(body), *use_counts(body)}
-    own = {*low.parameters, *(value for _, value in low.hoisted.values())}
-    captured = [value for value in free_values(body) if value not in own]
+    inputs = {*low.parameters, *(value for _, value in low.hoisted.values())}
+    captured = [value for value in free_values(body) if value not in inputs]
     outside = [
         (thing, value)
         for thing, value in low.hoisted.values()
-        if value in used or any(thing is kept for kept in keep)
+        if value in used or any(thing is one for one in keep)
     ]
     outside.sort(key=lambda pair: _is_made_while_compiling(low, pair[0]))
     params = (*low.parameters, *captured, *(value for _, value in outside))

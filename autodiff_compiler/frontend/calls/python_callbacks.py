@@ -32,11 +32,11 @@ def call_python(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None)
     call = _PythonCall(hook, given, pattern, places, low.compilation.numpy)
     function = low.lift(PythonFunction(name, call), name)
     attrs = {"gives": tuple(type_of(value) for value in replaced)}
-    made = low.builder.make(python_hook, (function, *values), attrs)
+    results = low.builder.make(python_hook, (function, *values), attrs)
     if not replaced:
         return None
-    found = iter(made if isinstance(made, tuple) else (made,))
-    return rebuild(like, (next(found) if isinstance(x, Value) else x for x in leaves(like)))
+    remaining = iter(results if isinstance(results, tuple) else (results,))
+    return rebuild(like, (next(remaining) if isinstance(x, Value) else x for x in leaves(like)))
 
 
 @dataclass(frozen=True)
@@ -62,34 +62,34 @@ class _PythonCall:
 
     def __call__(self, *arrays: Any) -> Any:
         # Copies, since the hook may keep its arguments or change them.
-        own = [np.array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in arrays]
-        given = own if self.numpy else wrap(own)
-        found = self.hook(*(_fill_slots(arg, given) for arg in self.args))
-        old = [np.array(own[place]) for place in self.places]
+        copies = [np.array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in arrays]
+        given = copies if self.numpy else wrap(copies)
+        answer = self.hook(*(_fill_slots(arg, given) for arg in self.args))
+        old = [np.array(copies[place]) for place in self.places]
         if self.like is None:
-            if found is not None:
+            if answer is not None:
                 raise TypeError(
                     f"the hook {self._name} cannot be compiled, so it may read the "
-                    f"gradient but must return None; it returned a {type(found).__name__}"
+                    f"gradient but must return None; it returned a {type(answer).__name__}"
                 )
             return None
-        if isinstance(self.like, tuple) and len(self.like) == 1 and not isinstance(found, tuple):
-            found = (found,)
-        new = old if found is None else [*self._parts(found, self.like, old)]
+        if isinstance(self.like, tuple) and len(self.like) == 1 and not isinstance(answer, tuple):
+            answer = (answer,)
+        new = old if answer is None else [*self._parts(answer, self.like, old)]
         return new[0] if len(new) == 1 else tuple(new)
 
     @property
     def _name(self) -> str:
         return f"'{getattr(self.hook, '__qualname__', type(self.hook).__name__)}'"
 
-    def _parts(self, found: Any, like: Any, old: Sequence[Any]) -> Iterator[Any]:
+    def _parts(self, cotangent: Any, like: Any, old: Sequence[Any]) -> Iterator[Any]:
         """Yields the arrays of a new cotangent, each with the dtype and shape of the old one."""
         if isinstance(like, _Slot):
             before = old[like.place]
-            if found is None:
+            if cotangent is None:
                 yield before
                 return
-            array = np.asarray(getattr(found, "_data", found))
+            array = np.asarray(getattr(cotangent, "_data", cotangent))
             if array.shape != np.shape(before):
                 raise ValueError(
                     f"the hook {self._name} was given a gradient of shape {np.shape(before)} and "
@@ -98,13 +98,13 @@ class _PythonCall:
             yield array.astype(before.dtype) if hasattr(before, "dtype") else array
         elif isinstance(like, (tuple, list, dict)):
             keys = list(like) if isinstance(like, dict) else range(len(like))
-            if not isinstance(found, type(like)) or len(found) != len(like):
+            if not isinstance(cotangent, type(like)) or len(cotangent) != len(like):
                 raise TypeError(
                     f"the hook {self._name} returned no {type(like).__name__} "
                     f"of {len(like)} gradients"
                 )
             for key in keys:
-                yield from self._parts(found[key], like[key], old)
+                yield from self._parts(cotangent[key], like[key], old)
 
 
 def _with_slots(value: Any, values: list[Value], heap: Mapping[HeapRef, Any]) -> Any:

@@ -98,15 +98,15 @@ class Recursion:
 
     def parts(self, given: Any) -> tuple[Any, ...]:
         """Returns the varying leaves of arguments."""
-        found = list(leaves(given))
-        return tuple(found[place] for place in self.varying)
+        all_leaves = list(leaves(given))
+        return tuple(all_leaves[place] for place in self.varying)
 
     def arguments(self, parts: Sequence[Any]) -> Any:
         """Returns the arguments with these varying leaves."""
-        found = list(leaves(self.given))
+        all_leaves = list(leaves(self.given))
         for place, part in zip(self.varying, parts, strict=True):
-            found[place] = part
-        return rebuild(self.given, iter(found))
+            all_leaves[place] = part
+        return rebuild(self.given, iter(all_leaves))
 
 
 @dataclass(eq=False)
@@ -244,11 +244,13 @@ def _lower_return(low: Lowering, recursion: Recursion, parts: Any, answer: Any) 
     """Lowers the function for the return: its recursive call has the result ``answer``."""
     used = low.allocate("flag", False)
     flags = {cell for each in low.catching for cell in (each.flag, each.thrown)} | {used}
-    before = {cell: held for cell, held in low.state.heap.items() if cell not in flags}
+    before = {cell: contents for cell, contents in low.state.heap.items() if cell not in flags}
     with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
         value = recursion.run(recursion.arguments(parts))
     low.builder.ops.extend(ops)
-    has_written = not all(is_same(low.state.heap.get(cell), held) for cell, held in before.items())
+    has_written = not all(
+        is_same(low.state.heap.get(cell), contents) for cell, contents in before.items()
+    )
     if has_written or any(map(Effects(again=True).has, ops)):
         raise low.fail(
             UnsupportedSyntax,

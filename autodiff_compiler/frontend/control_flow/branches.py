@@ -51,7 +51,7 @@ class _Side:
         return isinstance(self.outcome, Diverged)
 
     @property
-    def made(self) -> set[Value]:
+    def new_values(self) -> set[Value]:
         """The values that this side made."""
         return {result for op in self.ops for result in op.results}
 
@@ -97,7 +97,7 @@ def choose(low: Lowering, test: Value, then: Callable[[], Any], orelse: Callable
         low.heap_ownership(left.state, left.outcome),
         low.heap_ownership(right.state, right.outcome),
     )
-    merger = Merger(low, where, ownership, (left.made, right.made))
+    merger = Merger(low, where, ownership, (left.new_values, right.new_values))
     outcome = _merge_outcomes(merger, left.outcome, right.outcome)
     merged = _merge_states(merger, left.state, right.state, base, isinstance(outcome, Returned))
     results = _add_branch(low, test, merger, left.ops, right.ops)
@@ -122,9 +122,9 @@ def _lower_side(
             outcome = Diverged()
         finally:
             low.depth -= 1
-    for name, (held, narrow) in narrowed.items():
+    for name, (before, narrow) in narrowed.items():
         if low.state.names.get(name, MISSING) is narrow:
-            low.state.names[name] = held
+            low.state.names[name] = before
     return _Side(low.state, ops, outcome)
 
 
@@ -239,15 +239,15 @@ def _leave_branch(
     """Sets the state after the branch; returns its outcome."""
     merger.settle_frames(results)
 
-    def settled(value: Any) -> Any:
+    def finished(value: Any) -> Any:
         return reattach(merger.settle(value, results), low.allocate)
 
     low.state = State()
-    changed = {name: settled(value) for name, value in merged.changed_names.items()}
+    changed = {name: finished(value) for name, value in merged.changed_names.items()}
     low.state.names = merged.names | changed
-    held = [ref for ref in merged.changed_refs if ref in merged.heap]
-    low.state.heap.update(merged.heap | {ref: settled(merged.heap[ref]) for ref in held})
-    value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
+    remaining = [ref for ref in merged.changed_refs if ref in merged.heap]
+    low.state.heap.update(merged.heap | {ref: finished(merged.heap[ref]) for ref in remaining})
+    value = finished(outcome.value if isinstance(outcome, Returned) else outcome)
     if isinstance(value, Unset):
         raise low.fail(DTypeError, value.cause, value.cure)
     return Returned(value) if isinstance(outcome, Returned) else value

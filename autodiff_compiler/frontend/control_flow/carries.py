@@ -73,7 +73,9 @@ class IterationSpace:
         """
         names: list[str] = []
         for array in self.reads:
-            named = (n for n, held in low.state.names.items() if held is array and n not in stored)
+            named = (
+                n for n, value in low.state.names.items() if value is array and n not in stored
+            )
             names += [next(named, "")]
         if not names or "" in names or not all(isinstance(r.type, ArrayType) for r in self.reads):
             return self

@@ -52,15 +52,17 @@ class CarryAliasing:
             if self.memory.may_alias(*map(left.get, pair)):
                 self.together.add(frozenset(pair))
                 right = False
-        for (key, place), found in self.memory.through_iteration(left, around).items():
+        for (key, place), aliases in self.memory.through_iteration(left, around).items():
             known = self.carried[key].memory.setdefault(place, set())
             is_array = self.memory.is_array(left[key, place])
             was_array = self.memory.is_array(self.params[key][place])
             if has_no_axes(left[key, place]) and is_array is not was_array:
                 kinds = {ARRAY: True, SCALAR: False}
-                found = found | {kind for kind, holds in kinds.items() if is_array in (holds, None)}
-            right &= found <= known
-            known |= found
+                aliases = aliases | {
+                    kind for kind, holds in kinds.items() if is_array in (holds, None)
+                }
+            right &= aliases <= known
+            known |= aliases
         return right
 
     def end(self, results: Mapping[Leaf, Value]) -> None:

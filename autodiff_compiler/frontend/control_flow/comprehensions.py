@@ -33,8 +33,8 @@ _LOOPS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def evaluate_list_comp(low: Lowering, node: Any) -> Any:
-    found = _evaluate_comprehension(low, node, [node.elt])
-    return found if isinstance(found, HeapRef) else low.new_list(found)
+    items = _evaluate_comprehension(low, node, [node.elt])
+    return items if isinstance(items, HeapRef) else low.new_list(items)
 
 
 def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
@@ -42,26 +42,26 @@ def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
     if node not in low.used_at_once:
         source = low.evaluate(node.generators[0].iter)
         text = Closure(node, low.frame, (), "<genexpr>")
-        kept = LazyIterable("generator", (source, ()), function=text)
+        iterable = LazyIterable("generator", (source, ()), function=text)
         later = becomes_loop(low, source)
-        return low.allocate("iterator", kept) if later else iterator_over(low, kept)
-    found = _evaluate_comprehension(low, node, [node.elt])
-    return found if isinstance(found, HeapRef) else tuple(found)
+        return low.allocate("iterator", iterable) if later else iterator_over(low, iterable)
+    items = _evaluate_comprehension(low, node, [node.elt])
+    return items if isinstance(items, HeapRef) else tuple(items)
 
 
 def evaluate_generator(low: Lowering, text: Closure, source: Any) -> Any:
     """Returns all items of a generator expression that iterates over ``source``."""
-    found = _evaluate_comprehension(low, text.tree, [text.tree.elt], source, text.frame)
-    return found if isinstance(found, HeapRef) else tuple(found)
+    items = _evaluate_comprehension(low, text.tree, [text.tree.elt], source, text.frame)
+    return items if isinstance(items, HeapRef) else tuple(items)
 
 
 def generate_items(low: Lowering, text: Closure, item: Any) -> list[Any]:
     """Returns the items of a generator expression for one item of its first source."""
-    found: list[Any] = []
+    items: list[Any] = []
     first, *rest = text.tree.generators
     with _in_comprehension(low, text.tree, text.frame):
-        _generate_from(low, first, item, rest, [text.tree.elt], found)
-    return found
+        _generate_from(low, first, item, rest, [text.tree.elt], items)
+    return items
 
 
 def evaluate_set_comp(low: Lowering, node: Any) -> Any:
@@ -71,8 +71,8 @@ def evaluate_set_comp(low: Lowering, node: Any) -> Any:
 
 def evaluate_dict_comp(low: Lowering, node: Any) -> Any:
     pairs = low.sequence(_evaluate_comprehension(low, node, [node.key, node.value]))
-    made = {low.static(key, "a dict key"): value for key, value in pairs}
-    return low.allocate("dict", made)
+    contents = {low.static(key, "a dict key"): value for key, value in pairs}
+    return low.allocate("dict", contents)
 
 
 def _evaluate_comprehension(
@@ -109,11 +109,11 @@ def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]
             "another function",
             "make it a list first: [... for ... in ...]",
         )
-    held = {name: low.state.names[name] for name in bound if name in low.state.names}
-    with in_frame(low, Frame(around.source, around.function, around), held):
+    visible = {name: low.state.names[name] for name in bound if name in low.state.names}
+    with in_frame(low, Frame(around.source, around.function, around), visible):
         yield
-        held = {name: low.state.names[name] for name in bound if name in low.state.names}
-    low.state.names |= held
+        visible = {name: low.state.names[name] for name in bound if name in low.state.names}
+    low.state.names |= visible
 
 
 def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
@@ -122,8 +122,8 @@ def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
         _LOOPS[node] = builders.collecting_loop(node, SOURCE, ITEMS)
     low.state.names |= {SOURCE: source, ITEMS: low.new_list(())}
     low.execute(_LOOPS[node])
-    made: HeapRef = low.certainly(low.state.names[ITEMS])
-    return made
+    items: HeapRef = low.certainly(low.state.names[ITEMS])
+    return items
 
 
 def _generate(

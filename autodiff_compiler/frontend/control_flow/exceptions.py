@@ -42,8 +42,8 @@ def execute_assert(low: Lowering, node: Any) -> None:
         return
     if is_caught(low.catching, AssertionError):
         bad = comparisons.logical_not(truth) if isinstance(truth, Value) else True
-        told = [] if node.msg is None else [node.msg]
-        _throw_where(low, bad, AssertionError, lambda: evaluate_items(low, told))
+        messages = [] if node.msg is None else [node.msg]
+        _throw_where(low, bad, AssertionError, lambda: evaluate_items(low, messages))
         return
     message = [] if node.msg is None else [low.packed(low.evaluate(node.msg))]
     low.builder.make(effects.assert_true, (truth, *message), {})
@@ -55,12 +55,12 @@ def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
 
 def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
     """Lowers the body of a ``try`` with its ``except`` clauses active."""
-    own = []
+    handlers = []
     for way in node.clauses:
         flag, thrown = low.allocate("flag", False), low.allocate("exception", MISSING)
-        own.append(ActiveHandler(way, _classes(low, way), flag, thrown))
-    low.frame.handlers |= dict(zip(node.clauses, own))
-    with handling(low, (*own, *low.catching)):
+        handlers.append(ActiveHandler(way, _classes(low, way), flag, thrown))
+    low.frame.handlers |= dict(zip(node.clauses, handlers))
+    with handling(low, (*handlers, *low.catching)):
         outcome = low.block(node.body)
     return outcome if isinstance(outcome, Diverged) else None
 
@@ -112,20 +112,20 @@ def _raise_again(
         return throw(number)
     if first == len(places) - 1:
         return throw(first)
-    found: Diverged | Unwinding | None = low.choose(
+    outcome: Diverged | Unwinding | None = low.choose(
         comparisons.equal(number, first),
         lambda: throw(first),
         lambda: _raise_again(low, number, places, first + 1, args),
     )
-    return found
+    return outcome
 
 
-def _exception_of(low: Lowering, made: Any) -> tuple[Any, tuple[Any, ...]]:
+def _exception_of(low: Lowering, raised: Any) -> tuple[Any, tuple[Any, ...]]:
     """Returns the class of an exception, and its arguments."""
     args: Sequence[Any] = ()
-    if isinstance(made, gast.Call):
-        made, args = made.func, evaluate_items(low, made.args)
-    error: Any = None if made is None else low.evaluate(made)
+    if isinstance(raised, gast.Call):
+        raised, args = raised.func, evaluate_items(low, raised.args)
+    error: Any = None if raised is None else low.evaluate(raised)
     return error, tuple(args)
 
 
@@ -145,11 +145,11 @@ def _throw(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwind
     if place not in handler.places:
         handler.places.append(place)
     text = _message_of(low, kind, args) if handler.clause.is_read else ""
-    kept = tuple(map(partial(_as_runtime_text, low), args)) if handler.clause.reraises else ()
+    arguments = tuple(map(partial(_as_runtime_text, low), args)) if handler.clause.reraises else ()
     low.state.heap[handler.thrown] = (
         handler.places.index(place),
         _as_runtime_text(low, text),
-        kept,
+        arguments,
     )
     low.state.heap[handler.flag] = True
     return Unwinding()
@@ -211,9 +211,9 @@ def _message_of(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
     """Returns the text of an exception."""
     if kind.__str__ is KeyError.__str__ and len(args) == 1 and isinstance(args[0], PLAIN):
         return repr(args[0])
-    own = [each for each in kind.__mro__ if each.__module__ != "builtins"]
+    user_classes = [each for each in kind.__mro__ if each.__module__ != "builtins"]
     plain = kind.__str__ is BaseException.__str__
-    plain &= not any("__init__" in vars(each) for each in own)
+    plain &= not any("__init__" in vars(each) for each in user_classes)
     if not plain:
         raise low.fail(
             UnsupportedSyntax,
@@ -236,14 +236,14 @@ def _classes(low: Lowering, way: ExceptClause) -> tuple[type, ...]:
     """Returns the classes that an ``except`` clause catches."""
     if way.classes is None:
         return (BaseException,)
-    found: list[Any] = [low.evaluate(way.classes)]
-    while any(isinstance(each, tuple) for each in found):
-        parts = (each if isinstance(each, tuple) else (each,) for each in found)
-        found = [one for part in parts for one in part]
-    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
+    classes: list[Any] = [low.evaluate(way.classes)]
+    while any(isinstance(each, tuple) for each in classes):
+        parts = (each if isinstance(each, tuple) else (each,) for each in classes)
+        classes = [one for part in parts for one in part]
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in classes):
         raise low.fail(
             UnsupportedSyntax,
             "the expression after 'except' is not an exception class",
             "use an exception class, or a tuple of them: except (ValueError, TypeError)",
         )
-    return tuple(found)
+    return tuple(classes)

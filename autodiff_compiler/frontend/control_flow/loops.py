@@ -119,7 +119,7 @@ def _try_to_roll(low: Lowering, node: Any, space: IterationSpace | None) -> Exce
 
 def _lists_that_grow(low: Lowering, node: Any) -> dict[Key, Carry]:
     """Returns the lists whose length the body changes, as far as its source shows."""
-    found: dict[Key, Carry] = {}
+    carries: dict[Key, Carry] = {}
     for part in nodes_in(node):
         name = ""
         if isinstance(part, gast.Attribute) and part.attr in RESIZING_METHODS:
@@ -130,22 +130,22 @@ def _lists_that_grow(low: Lowering, node: Any) -> dict[Key, Carry]:
         if isinstance(ref, HeapRef) and ref.kind == "list":
             type_ = list_type(low.state.heap[ref])
             if type_ is not None:
-                found[ref] = Carry(Value(type_), [type_], False)
-    return found
+                carries[ref] = Carry(Value(type_), [type_], False)
+    return carries
 
 
 def _try(
     low: Lowering, node: Any, space: IterationSpace | None, grown: dict[Key, Carry]
 ) -> Exception | None:
-    base, told = low.state.fork(), len(low.compilation.problems)
+    base, problems_before = low.state.fork(), len(low.compilation.problems)
     around, awaited, countable = set(low.loop_params), low.frame.may_be_set, low.unrollable_indices
     low.frame.may_be_set |= set(_stored(node))
     try:
         with low.builder.at(low.span(node)), low.builder.block() as ops:
             with watched(low, space, _stored(node)):
                 _roll(low, node, space, grown)
-            if grown and len(low.compilation.problems) > told:
-                raise LoopNotRollable(problems=low.compilation.problems[told:])
+            if grown and len(low.compilation.problems) > problems_before:
+                raise LoopNotRollable(problems=low.compilation.problems[problems_before:])
             lists = () if space is None else space.lists
             if any(base.heap[ref] is not low.state.heap[ref] for ref in lists):
                 raise LoopSourceChanges(
@@ -153,10 +153,13 @@ def _try(
                     cure="loop over a copy: for item in list(items)",
                 )
     except (NeedsKnownValue, LoopNotRollable, RowsWritten) as reason:
-        del low.compilation.problems[told:]
+        del low.compilation.problems[problems_before:]
         low.state = base
-        own = low.loop_params - around
-        if isinstance(reason, NeedsKnownValue) and not parameters_behind(low, reason.value) & own:
+        loop_params = low.loop_params - around
+        if (
+            isinstance(reason, NeedsKnownValue)
+            and not parameters_behind(low, reason.value) & loop_params
+        ):
             raise
         return reason
     finally:
@@ -173,16 +176,16 @@ def _roll_by_position(low: Lowering, node: Any, iterable: Any, reason: Exception
         raise _unrollable(reason, low.span(node))
     if node not in _LOOPS_BY_POSITION:
         number = next(low.compilation.refs)
-        own = (
+        names = (
             internal_name("items", number),
             internal_name("at", number),
             internal_name("first", number),
         )
-        _LOOPS_BY_POSITION[node] = own, builders.index_loop(node, *own, counts)
-    own, loop = _LOOPS_BY_POSITION[node]
-    low.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))
+        _LOOPS_BY_POSITION[node] = names, builders.index_loop(node, *names, counts)
+    names, loop = _LOOPS_BY_POSITION[node]
+    low.state.names |= dict(zip(names, (source, 0, iterable.start if counts else 0)))
     execute_while(low, loop)
-    for name in own:
+    for name in names:
         low.state.names.pop(name, None)
 
 
@@ -263,9 +266,9 @@ def _checkpointed(low: Lowering, given: Checkpointed) -> IterationSpace:
 
 def _zipped(low: Lowering, iterable: LazyIterable) -> IterationSpace | list[Any]:
     """Returns how to go through ``zip`` or ``enumerate``: rolled, or item by item."""
-    found = [iteration_space(low, source) for source in iterable.sources]
-    spaces = [space for space in found if isinstance(space, IterationSpace)]
-    if not spaces or len(spaces) < len(found):
+    sources = [iteration_space(low, source) for source in iterable.sources]
+    spaces = [space for space in sources if isinstance(space, IterationSpace)]
+    if not spaces or len(spaces) < len(sources):
         return low.sequence(iterable)
     bounds = spaces[0].bounds
     lists = tuple(ref for space in spaces for ref in space.lists)
@@ -401,12 +404,12 @@ def _roll(low: Lowering, node: Any, space: IterationSpace | None, grown: dict[Ke
             carried[target] = Carry(value, [value.type], False)
     together: set[frozenset[Any]] = set()
     for _ in range(costs().loop_trials):
-        told = len(low.compilation.problems)
+        problems_before = len(low.compilation.problems)
         trial = LoopHypothesis(low, node, space, base, carried, together)
         if trial.run():
             trial.finish()
             return
-        del low.compilation.problems[told:]
+        del low.compilation.problems[problems_before:]
         low.state = base
     raise LoopNotRollable("each iteration of this loop gives its variables other types")
 

@@ -47,8 +47,8 @@ class Merger:
     """Merges the values of two branches; ``pairs`` are the leaves that differ.
 
     ``ownership`` says of each branch who holds its lists and dicts: two that nobody else holds
-    merge into a new one. ``made`` are the values that each branch made: outside of it they are read
-    only as results of the ``if``, by whatever remembers them.
+    merge into a new one. ``branch_values`` are the values that each branch made: outside of it they
+    are read only as results of the ``if``, by whatever remembers them.
     """
 
     def __init__(
@@ -56,9 +56,14 @@ class Merger:
         low: Lowering,
         where: str,
         ownership: tuple[HeapOwnership, HeapOwnership],
-        made: tuple[set[Value], set[Value]],
+        branch_values: tuple[set[Value], set[Value]],
     ):
-        self.low, self.where, self.ownership, self.made = low, where, ownership, made
+        self.low, self.where, self.ownership, self.branch_values = (
+            low,
+            where,
+            ownership,
+            branch_values,
+        )
         self.pairs: list[tuple[AnyOperand, AnyOperand, Type, str]] = []
         #: The frames of functions that ended in one branch, as closures see them later.
         self.frames: dict[Frame, Frame] = {}
@@ -192,11 +197,11 @@ class Merger:
     def contents_of_one_branch(self, ref: HeapRef, name: str) -> Any:
         """Merges the contents of a list or dict that one branch made and still holds."""
         place = ref in self.ownership[1].state.heap
-        made = self.ownership[place].state.heap.get(ref)
+        contents = self.ownership[place].state.heap.get(ref)
         undefined_leaves = self._undefined()
-        parts = [next(undefined_leaves) if isinstance(x, Value) else x for x in leaves(made)]
-        other = rebuild(made, iter(parts))
-        return self.merge(other, made, name) if place else self.merge(made, other, name)
+        parts = [next(undefined_leaves) if isinstance(x, Value) else x for x in leaves(contents)]
+        other = rebuild(contents, iter(parts))
+        return self.merge(other, contents, name) if place else self.merge(contents, other, name)
 
     # ---- leaves
 
@@ -204,8 +209,8 @@ class Merger:
         """Returns the result of the ``if`` for two leaves; two names of one tensor stay that."""
         left_type, right_type = leaf_type(left), leaf_type(right)
         # What the other branch made does not exist in this one.
-        left = next(self._undefined()) if left in self.made[1] else left
-        right = next(self._undefined()) if right in self.made[0] else right
+        left = next(self._undefined()) if left in self.branch_values[1] else left
+        right = next(self._undefined()) if right in self.branch_values[0] else right
         type_ = None
         if left_type is not None and right_type is not None:
             type_ = join_types(left_type, right_type)
@@ -228,7 +233,7 @@ class Merger:
     def _export(self, value: Any) -> Any:
         """Returns a value that both branches hold; what one of them made becomes a result."""
         if isinstance(value, Value):
-            inside = value in self.made[0] or value in self.made[1]
+            inside = value in self.branch_values[0] or value in self.branch_values[1]
             return self._leaf(value, value, value.name) if inside else value
         if isinstance(value, Frame):
             return self._export_frame(value)
@@ -246,7 +251,7 @@ class Merger:
     def _holds_made(self, value: Any, seen: set[Frame]) -> bool:
         """True if a value that a branch made is anywhere in ``value``."""
         if isinstance(value, Value):
-            return value in self.made[0] or value in self.made[1]
+            return value in self.branch_values[0] or value in self.branch_values[1]
         if isinstance(value, Frame):
             if not value.ended or value in seen:
                 return False
@@ -308,6 +313,6 @@ def _is_callable(value: Any) -> bool:
     return compile_time or callable(value) and not isinstance(value, Value)
 
 
-def _set_flag(held: Any) -> Any:
+def _set_flag(variable: Any) -> Any:
     """Returns whether a variable without leaves is set: a bool, a run-time value, or None."""
-    return held.flag if isinstance(held, MaybeUnset) else held is not MISSING
+    return variable.flag if isinstance(variable, MaybeUnset) else variable is not MISSING

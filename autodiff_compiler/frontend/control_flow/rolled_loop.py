@@ -71,20 +71,20 @@ class LoopHypothesis:
         self.skipped = False
         self.outset = low.heap_ownership(base)
         #: What the variables are after the loop that its body sets and that are not carried.
-        self.settled: dict[Key, Any] = {}
+        self.final_values: dict[Key, Any] = {}
         #: Those of them that are set if the body ran at all.
         self.counted: set[Key] = set()
 
     def _fresh_params(self) -> dict[Key, list[Value]]:
-        made: dict[Key, list[Value]] = {}
+        params: dict[Key, list[Value]] = {}
         for key, carry in self.carried.items():
             name = key if isinstance(key, str) else holder_of(key, self.base.names)
             single = len(carry.types) == 1
-            made[key] = [
+            params[key] = [
                 Value(type_, name if single else f"{name}_{n}", True)
                 for n, type_ in enumerate(carry.types)
             ]
-        return made
+        return params
 
     def _entered(self, params: dict[Key, list[Value]]) -> State:
         """Returns the state in which an iteration begins."""
@@ -203,10 +203,10 @@ class LoopHypothesis:
 
     def _remembered(self) -> bool:
         """True if the carried variables are the tensors that they were taken to be."""
-        held = [*self.base.names.values(), *self.base.heap.values()]
-        held += [thing for frame in self.low.waiting_frames for thing in frame.names.values()]
+        reachable = [*self.base.names.values(), *self.base.heap.values()]
+        reachable += [thing for frame in self.low.waiting_frames for thing in frame.names.values()]
         memory, left = self.low.compilation.aliases, self._leaves(self.left)
-        around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
+        around = memory.of_all(leaf for thing in reachable for leaf in leaves(thing))
         made_outside = (
             one for one in memory.of_all(left.values()) if self.low.original(one) is not one
         )
@@ -227,7 +227,7 @@ class LoopHypothesis:
         if isinstance(after, Unset):
             if not isinstance(before, Unset) and before is not MISSING:
                 raise LoopNotRollable(after.cause, cure=after.cure)
-            self.settled[key] = after
+            self.final_values[key] = after
             return True
         if carry is not None:
             if is_detached(carry.like):
@@ -250,11 +250,11 @@ class LoopHypothesis:
                 f"'{name_of(key)}' is assigned in some iterations of the loop only",
                 cure="assign it before the loop, or in every iteration",
             )
-        self.settled[key] = after
+        self.final_values[key] = after
         self.counted.add(key)
 
-    def _frozen(self, key: Key, value: Any, held: HeapOwnership, state: State) -> Any:
-        if not held.is_unique(value):
+    def _frozen(self, key: Key, value: Any, ownership: HeapOwnership, state: State) -> Any:
+        if not ownership.is_unique(value):
             raise LoopNotRollable(
                 f"'{name_of(key)}' is a list or dict that another variable refers to as well",
                 cure="copy it before the loop: list(items) or dict(items)",
@@ -272,7 +272,7 @@ class LoopHypothesis:
         constant = is_constant(bare) and not isinstance(get(self.left, key), MaybeUnset)
         if constant and not self.runs_once():
             self.counted.add(key)
-        self.settled[key] = bare if constant else self._unset(key)
+        self.final_values[key] = bare if constant else self._unset(key)
         return True
 
     def _start_carrying(self, key: Key, before: Any, after: Any) -> None:
@@ -336,27 +336,27 @@ class LoopHypothesis:
 
     def _initial_leaves(self) -> list[AnyOperand]:
         """Returns the leaves of the carried variables before the loop, in the carried types."""
-        make, found = self.low.builder.make, []
+        make, initial = self.low.builder.make, []
         for key, carry in self.carried.items():
             before = list(leaves(carried_by(carry, key, self.base)))
             if carry.fresh and not before:
-                found += [make(undefined, (), {}) for _ in carry.types]
+                initial += [make(undefined, (), {}) for _ in carry.types]
             elif carry.summed:
                 (type_,) = carry.types
                 assert isinstance(type_, ArrayType)
-                found.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
+                initial.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
             else:
-                found += [self._cast(leaf, t) for leaf, t in zip(before, carry.types)]
-        return found
+                initial += [self._cast(leaf, t) for leaf, t in zip(before, carry.types)]
+        return initial
 
     def _final_leaves(self) -> list[AnyOperand]:
         """Returns the leaves of the carried variables after an iteration, cast in the body."""
-        found: list[AnyOperand] = []
+        final: list[AnyOperand] = []
         with self.low.builder.block(self.ops):
             for key, carry in self.carried.items():
                 after = carried_by(carry, key, self.left)
-                found += [self._cast(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
-        return found
+                final += [self._cast(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
+        return final
 
     def _add_loop(
         self, inits: Sequence[AnyOperand], yields: Sequence[AnyOperand]
@@ -389,13 +389,13 @@ class LoopHypothesis:
     def _state_after(self, results: tuple[Value, ...]) -> State:
         """Returns the state after the loop, whose carried variables are its results."""
         after, base = self.base.fork(), self.base
-        for key, value in self.settled.items():
+        for key, value in self.final_values.items():
             self._put(after, key, value, False)
         for key in self.counted:
             flag, begun = comparisons.greater(results[-1], 0), get(base, key)
             if isinstance(begun, MaybeUnset):
                 flag = comparisons.logical_or(begun.flag, flag)
-            after.names[key] = MaybeUnset(self.settled[key], self._unset(key), flag)
+            after.names[key] = MaybeUnset(self.final_values[key], self._unset(key), flag)
         parts = iter(results)
         for key, carry in self.carried.items():
             sure = self.runs_once() and not isinstance(get(self.left, key), MaybeUnset)
@@ -407,10 +407,10 @@ class LoopHypothesis:
     def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
         """Returns ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
         here, so it keeps its memory."""
-        made, memory = cast_to(leaf, type_), self.low.compilation.aliases
-        if made is not leaf:
-            memory.set_aliases(made, memory.of(leaf))
-        return made
+        result, memory = cast_to(leaf, type_), self.low.compilation.aliases
+        if result is not leaf:
+            memory.set_aliases(result, memory.of(leaf))
+        return result
 
     def runs_once(self) -> bool:
         """True if the body runs at least once."""

@@ -60,7 +60,7 @@ class GuardRecorder:
     guards: dict[tuple[str, str], Guard] = field(default_factory=dict)
     _paths: dict[int, str] = field(default_factory=dict)
     _alive: list[Any] = field(default_factory=list)
-    _held: set[int] = field(default_factory=set)
+    _visited: set[int] = field(default_factory=set)
     #: The arrays that became values, by identity.
     lifted_arrays: dict[int, Any] = field(default_factory=dict)
     #: Things that may be replaced by another one of their type in another call, by path: arrays,
@@ -257,14 +257,14 @@ class GuardRecorder:
 
     def guard_contents(self, thing: Any) -> None:
         """Guards the contents of an outside container, at any depth: it was read as a whole."""
-        if isinstance(thing, (*PLAIN, range)) or is_array(thing) or id(thing) in self._held:
+        if isinstance(thing, (*PLAIN, range)) or is_array(thing) or id(thing) in self._visited:
             return
         path = self.path(thing)
         if path is None:
             for item in thing if type(thing) is tuple else ():
                 self.guard_contents(item)
             return
-        self._held.add(id(thing))  # it may hold itself
+        self._visited.add(id(thing))  # it may hold itself
         if _has_state(thing):
             self._guard_state(thing, path)
         if isinstance(thing, CONTAINERS) and holds_plain_only(thing):

@@ -36,16 +36,16 @@ def in_cell_precision(
         low.compilation.precision = around
 
 
-def cast_to_cell_precision(low: Lowering, thing: Any, found: Any) -> Any:
-    """Returns ``found``, the value of an outside array, in the precision of the present Cell.
+def cast_to_cell_precision(low: Lowering, thing: Any, lifted: Any) -> Any:
+    """Returns ``lifted``, the value of an outside array, in the precision of the present Cell.
 
     A Parameter that is written is not cast: a moving average would not move by less than its last
     digit."""
-    if found is thing or not isinstance(found, Value) or low.heap_object_of(thing) is not None:
-        return found
-    cast = _cast(low, found)
-    if cast is not found:
-        low.compilation.uncast[cast] = found
+    if lifted is thing or not isinstance(lifted, Value) or low.heap_object_of(thing) is not None:
+        return lifted
+    cast = _cast(low, lifted)
+    if cast is not lifted:
+        low.compilation.uncast[cast] = lifted
     return cast
 
 

@@ -30,13 +30,18 @@ from autodiff_compiler.span import Span
 
 
 def check_cotangents(
-    low: Lowering, found: Any, params: Sequence[Any], names: Sequence[str], text: Any, doing: str
+    low: Lowering,
+    cotangents: Any,
+    params: Sequence[Any],
+    names: Sequence[str],
+    text: Any,
+    doing: str,
 ) -> tuple[AnyOperand, ...]:
     """Returns the cotangents of those ``params`` that have one, in their dtypes and shapes."""
-    found = found if isinstance(found, tuple) else low.contents(found)
-    if isinstance(found, Poison):
+    cotangents = cotangents if isinstance(cotangents, tuple) else low.contents(cotangents)
+    if isinstance(cotangents, Poison):
         raise UsesPoison
-    listed = list(found) if isinstance(found, (tuple, list)) else [found]
+    listed = list(cotangents) if isinstance(cotangents, (tuple, list)) else [cotangents]
     while len(listed) > len(params) and listed[-1] is None:
         listed.pop()
     if len(listed) != len(params):
@@ -53,7 +58,7 @@ def check_cotangents(
             if has_cotangent(param)
         )
     except CompileError as error:
-        spans = [made.span for ct in listed if (made := low.builder.producer(ct))]
+        spans = [maker.span for ct in listed if (maker := low.builder.producer(ct))]
         end = end_of(text)
         place = end if end is not None else spans[0] if spans else None
         raise error.holding([replace(p, span=place) for p in error.problems]) from None
@@ -89,15 +94,15 @@ def _fit_parts(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
     type_ = like.type
     assert isinstance(type_, (TupleType, DictType))
     keys: Sequence[Any] = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
-    held = low.contents(low.unpacked(ct))
-    if not isinstance(held, (tuple, dict)) or len(held) != len(keys):
+    items = low.contents(low.unpacked(ct))
+    if not isinstance(items, (tuple, dict)) or len(items) != len(keys):
         raise DTypeError(f"{what} must have the structure of '{like.name}', {type_}")
     parts = []
     for key in keys:
         part = containers.item(like, key=key)
-        none = held[key] is None or not carries_cotangent(part.type)
+        none = items[key] is None or not carries_cotangent(part.type)
         parts.append(
-            containers.zero_of(part) if none else _fit(low, held[key], part, f"{what}[{key!r}]")
+            containers.zero_of(part) if none else _fit(low, items[key], part, f"{what}[{key!r}]")
         )
     if isinstance(type_, DictType):
         return containers.make_dict(*parts, keys=type_.keys)
@@ -112,10 +117,10 @@ def _stretches(have: Any, want: Any) -> bool:
     """True if a cotangent of this shape may be broadcast to that one, or if the shapes are not
     known."""
     try:
-        found = broadcast_shapes([have, want]) or ()
+        broadcast = broadcast_shapes([have, want]) or ()
     except ShapeError:
         return False
-    return have is None or want is None or None in found or found == want
+    return have is None or want is None or None in broadcast or broadcast == want
 
 
 def end_of(text: Any, first: bool = False) -> Span:

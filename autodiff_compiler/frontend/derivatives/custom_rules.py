@@ -121,9 +121,9 @@ def _enter_function(
     several = isinstance(outcome, tuple)
 
     def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
-        held = _replaced(left, outcome, out)
+        context = _replaced(left, outcome, out)
         cts = ct if several else (ct,)
-        return low.enter(kind.backward, [low.allocate(CONTEXT, held), *cts], {})
+        return low.enter(kind.backward, [low.allocate(CONTEXT, context), *cts], {})
 
     inputs = slot_names(kind.apply, args, kwargs)
     after = with_derivative(
@@ -141,23 +141,23 @@ def context_attribute(low: Lowering, owner: HeapRef, name: str) -> Any:
     """Returns an attribute of the context of a ``Function``."""
     if hasattr(Context, name) and callable(getattr(Context, name)):
         return ContainerMethod(owner, name)
-    held = low.state.heap[owner]
-    if name not in held and name != "saved_tensors":
+    context = low.state.heap[owner]
+    if name not in context and name != "saved_tensors":
         raise low.fail(
             UnknownAttribute,
             f"backward reads ctx.{name}, which forward has not assigned",
             f"assign ctx.{name} in forward",
         )
-    return held.get(name, ())
+    return context.get(name, ())
 
 
 def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) -> None:
     """Calls ``ctx.save_for_backward(x)`` and its like."""
-    held = dict(low.state.heap[method.ref])
+    context = dict(low.state.heap[method.ref])
     if method.name == "save_for_backward":
-        held["saved_tensors"] = tuple(args)
+        context["saved_tensors"] = tuple(args)
     elif method.name == "mark_non_differentiable":
-        held["non_differentiable"] = tuple(args)
+        context["non_differentiable"] = tuple(args)
     elif method.name == "set_materialize_grads" and args and args[0] is False:
         raise low.fail(
             UnsupportedSyntax,
@@ -165,7 +165,7 @@ def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) 
             "unused output is always zeros, never None",
             "remove set_materialize_grads(False)",
         )
-    low.state.heap[method.ref] = held
+    low.state.heap[method.ref] = context
 
 
 def with_derivative(
@@ -188,8 +188,8 @@ def with_derivative(
         with low.builder.at(place):
             seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
             out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
-        found = run(low, seen, out_seen, ct_seen)
-        return check_cotangents(low, found, packed, [name for name, _ in inputs], text, doing)
+        cotangents = run(low, seen, out_seen, ct_seen)
+        return check_cotangents(low, cotangents, packed, [name for name, _ in inputs], text, doing)
 
     names = (*(name for name, _ in inputs), out.name or "out", ct.name)
     with low.builder.block():  # all that it makes here is about the stand-in ``ct``
@@ -212,25 +212,25 @@ def lower_rule(
     """Returns the function of a custom derivative that takes ``given``, ``outs`` and their
     cotangents; the operands that it reads besides the last two; and which of those it has
     cotangents for."""
-    made = low.outline(text, [*given, *outs, *cts], {})
-    if made.returned is MISSING or made.wrote:
+    outlined = low.outline(text, [*given, *outs, *cts], {})
+    if outlined.returned is MISSING or outlined.wrote:
         raise CallError(
             f"{doing} changes something outside of itself",
             "compute and return gradients only",
             end_of(text.text),
         )
-    (packed,) = made.function.returns
-    maker = producers(made.function.body).get(packed)
+    (packed,) = outlined.function.returns
+    maker = producers(outlined.function.body).get(packed)
     yields = () if maker is None else maker.operands
-    last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
-    reads = [k for k in range(len(made.operands)) if k not in last]
+    last = [outlined.places[len(given) + k] for k in range(len(outs) + len(cts))]
+    reads = [k for k in range(len(outlined.operands)) if k not in last]
     active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
-    pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
-    params = tuple(made.function.params[k] for k in (*reads, *last))
-    body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
-    rule = low.compilation.unique_function(replace(made.function, body=body))
+    pairs = [(outlined.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
+    params = tuple(outlined.function.params[k] for k in (*reads, *last))
+    body = Region(params, outlined.function.body.ops, tuple(ct for _, ct in pairs))
+    rule = low.compilation.unique_function(replace(outlined.function, body=body))
     wrt = tuple(reads.index(place) for place, _ in pairs)
-    return rule, [made.operands[k] for k in reads], wrt
+    return rule, [outlined.operands[k] for k in reads], wrt
 
 
 def _as_argument(low: Lowering, like: Any) -> Any:
@@ -243,7 +243,7 @@ def _is_text(thing: Any) -> bool:
     return isinstance(thing, (Closure, types.FunctionType, types.MethodType))
 
 
-def _replaced(held: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]:
+def _replaced(contents: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]:
     """Returns the contents of a context, with the result as the custom derivative sees it."""
     old = outcome if isinstance(outcome, tuple) else (outcome,)
     new = out if isinstance(outcome, tuple) else (out,)
@@ -254,7 +254,7 @@ def _replaced(held: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]
             return tuple(map(seen, value))
         return table.get(id(value), value)
 
-    return {name: seen(value) for name, value in held.items()}
+    return {name: seen(value) for name, value in contents.items()}
 
 
 def _inputs_of(

@@ -62,9 +62,9 @@ def with_cell_hooks(
     low.compilation.guard_hooks(callee)
     args = tuple(args)
     for hook in _of_kind(callee, "forward_pre"):
-        found = _run_hook(low, hook.function, [callee, args])
-        if found is not None:
-            args = found if isinstance(found, tuple) else (found,)
+        answer = _run_hook(low, hook.function, [callee, args])
+        if answer is not None:
+            args = answer if isinstance(answer, tuple) else (answer,)
     behind = _of_kind(callee, "backward") if low.compilation.differentiates else ()
     if behind:
         outcome = _enter_watched(low, callee, behind, args, kwargs, enter)
@@ -81,8 +81,8 @@ def _enter_hooked(
     """Enters a Cell; its forward hooks run behind it."""
     outcome = enter(low, cell, args, kwargs)
     for hook in _of_kind(cell, "forward"):
-        found = _run_hook(low, hook.function, [cell, args, outcome])
-        outcome = outcome if found is None else found
+        answer = _run_hook(low, hook.function, [cell, args, outcome])
+        outcome = outcome if answer is None else answer
     return outcome
 
 
@@ -113,13 +113,13 @@ def _enter_watched(
     hook_text = hooks[0].function
 
     def lower(low: Any, given: Sequence[Any]) -> Any:
-        found, ct = tuple(given[2 * len(inputs) + 1 : -1]), given[-1]
+        cotangents, ct = tuple(given[2 * len(inputs) + 1 : -1]), given[-1]
         cts = low.unpacked(ct, outcome, low.state.heap)
         cts = cts if isinstance(cts, tuple) else (cts,)
         for hook in hooks:
-            new = _run_hook(low, hook.function, [cell, found, cts], like=found)
-            found = found if new is None else new if isinstance(new, tuple) else (new,)
-        return check_cotangents(low, found, given[: len(inputs)], names, hook_text, "the hook")
+            new = _run_hook(low, hook.function, [cell, cotangents, cts], like=cotangents)
+            cotangents = cotangents if new is None else new if isinstance(new, tuple) else (new,)
+        return check_cotangents(low, cotangents, given[: len(inputs)], names, hook_text, "the hook")
 
     names = [value.name or "x" for value in inputs]
     outs, cts = [*seen.values(), link], [fresh(value) for value in (*inputs, link)]
@@ -148,10 +148,10 @@ def with_hook(
 
     def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
         given = ct if isinstance(ct, tuple) or not in_tuple else (ct,)
-        found = _run_hook(low, hook, [*before, given], like=given)
-        found = given if found is None else found
+        answer = _run_hook(low, hook, [*before, given], like=given)
+        answer = given if answer is None else answer
         bare = in_tuple and not isinstance(ct, tuple)
-        return (found[0] if bare and isinstance(found, tuple) else found,)
+        return (answer[0] if bare and isinstance(answer, tuple) else answer,)
 
     return with_derivative(low, hook, [("x", value)], value, run, "the hook")
 
@@ -205,20 +205,20 @@ def _run_hook(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -
 
     ``like`` are the cotangents that such a function may replace; without it it may only look.
     """
-    base, told = low.state.fork(), len(low.compilation.problems)
+    base, problems_before = low.state.fork(), len(low.compilation.problems)
     guards, strict = dict(low.compilation.guards), low.compilation.strict
     low.compilation.strict = True
     try:
         with low.builder.block() as ops:
-            found = low.enter(hook, args, {})
-        if len(low.compilation.problems) == told and _unchanged(low, base):
+            answer = low.enter(hook, args, {})
+        if len(low.compilation.problems) == problems_before and _unchanged(low, base):
             low.builder.ops.extend(ops)
-            return found
+            return answer
     except (CompileError, UsesPoison, NeedsKnownValue, LoopNotRollable):
         pass
     finally:
         low.compilation.strict = strict
-    del low.compilation.problems[told:]
+    del low.compilation.problems[problems_before:]
     low.compilation.guards, low.state = guards, base
     return call_python(low, hook, args, like)
 

@@ -48,7 +48,7 @@ class Called:
     call from others, if it matters which is meant."""
 
     request: Request
-    made: OutlinedCall
+    outlined: OutlinedCall
     mark: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -126,13 +126,13 @@ def _call_gradient(
         called = _called(low, apart.inner, apart.leaves, {})
     else:
         called = _called(low, gradient, given, named)
-    request, made = called.request, called.made
-    values = _returned(made) if request.value or request.aux or made.writes else []
+    request, outlined = called.request, called.outlined
+    values = _returned(outlined) if request.value or request.aux or outlined.writes else []
     inputs, weights = _gradients(low, called, sens, values)
-    value = _outcome(low, values, made) if values else None
+    value = _outcome(low, values, outlined) if values else None
     if apart:
-        found = dict(zip(request.positions, inputs))
-        grouped = apart.flat.gradients(apart.slots, found)
+        gradients = dict(zip(request.positions, inputs))
+        grouped = apart.flat.gradients(apart.slots, gradients)
         return from_python(low, gradient.pack(value, grouped, weights, apart.slots))
     return from_python(low, gradient.pack(value, inputs, weights))
 
@@ -149,10 +149,12 @@ def _container_gradient(
     if not any(isinstance(slots[n], (HeapRef, tuple, list, dict)) for n in wanted):
         return None
     row = [python_containers(low, slot) if n in wanted else slot for n, slot in enumerate(slots)]
-    found = flattened(gradient.fn, row[: len(given)], dict(zip(named, row[len(given) :])), wanted)
-    if found is None:
+    flattening = flattened(
+        gradient.fn, row[: len(given)], dict(zip(named, row[len(given) :])), wanted
+    )
+    if flattening is None:
         return None
-    flat, leaves = found
+    flat, leaves = flattening
     active = [
         place
         for n in wanted
@@ -167,16 +169,16 @@ def _call_pullback(
 ) -> tuple[Any, Pulled]:
     """Returns the outcome of a call, and the function that takes its gradients later."""
     called = _called(low, gradient, args, {})
-    values = _returned(called.made)
-    attrs = {"callee": low.compilation.unique_function(called.made.function), **called.mark}
-    _add(low, "call", called.made.operands, attrs, values, called.made)
-    return _outcome(low, values, called.made), Pulled(gradient, called)
+    values = _returned(called.outlined)
+    attrs = {"callee": low.compilation.unique_function(called.outlined.function), **called.mark}
+    _add(low, "call", called.outlined.operands, attrs, values, called.outlined)
+    return _outcome(low, values, called.outlined), Pulled(gradient, called)
 
 
 def _call_pulled(low: Lowering, pulled: Pulled, sens: Any) -> Any:
     """Returns the gradients of a call that was made before."""
-    found = _gradients(low, pulled.called, sens, [])
-    return from_python(low, pulled.gradient.pack(None, *found)[1])
+    gradients = _gradients(low, pulled.called, sens, [])
+    return from_python(low, pulled.gradient.pack(None, *gradients)[1])
 
 
 def _called(
@@ -193,11 +195,11 @@ def _called(
     for place in gradient.wanted() if asked else ():
         if place < len(slots) and is_whole(slots[place]):
             raise low.builder.with_span(whole_numbers(place))
-    made = _outlined(low, gradient.fn, given, named, request.aux, request.weights)
-    if not Effects().inside(made.function.body):
-        return Called(request, made)
+    outlined = _outlined(low, gradient.fn, given, named, request.aux, request.weights)
+    if not Effects().inside(outlined.function.body):
+        return Called(request, outlined)
     low.marked_calls += 1  # what another call at the same operands draws is something else
-    return Called(request, made, {"pull": low.marked_calls})
+    return Called(request, outlined, {"pull": low.marked_calls})
 
 
 def _number(number: float | complex) -> Any:
@@ -211,26 +213,26 @@ def _gradients(
 ) -> tuple[list[Value], list[Value]]:
     """Adds a ``grad`` operation that also gives ``values``. Returns the gradients of the inputs and
     those of the weights."""
-    request, made = called.request, called.made
-    wrt = [made.places[position] for position in request.positions] + made.weights
+    request, outlined = called.request, called.outlined
+    wrt = [outlined.places[position] for position in request.positions] + outlined.weights
     attrs = {
-        "callee": low.compilation.unique_function(made.function),
+        "callee": low.compilation.unique_function(outlined.function),
         "wrt": tuple(wrt),
         "sens": request.sens == "given",
         "value": bool(values),
         **called.mark,
     }
-    if request.aux or made.writes:
+    if request.aux or outlined.writes:
         attrs["outputs"] = (int(request.aux),)
-    operands = list(made.operands)
+    operands = list(outlined.operands)
     if attrs["sens"]:
-        output = type_of(made.returned)
+        output = type_of(outlined.returned)
         operands.append(conform_sensitivity(low, low.lifted(sens), output))
         if not request.aux:
             _check_sens(low, type_of(operands[-1]), output)
-    params = made.function.params
+    params = outlined.function.params
     results = [Value(as_cotangent(params[place].type), f"d_{params[place].name}") for place in wrt]
-    _add(low, "grad", operands, attrs, [*values, *results], made)
+    _add(low, "grad", operands, attrs, [*values, *results], outlined)
     return results[: len(request.positions)], results[len(request.positions) :]
 
 
@@ -267,28 +269,28 @@ def _call_tangent(low: Lowering, function: TangentFunction, args: Sequence[Any])
     """Adds a ``jvp`` operation. Returns the value, and the tangent of its differentiated part."""
     request = function.request()
     count = function.inputs
-    made = _outlined(low, function.fn, args[:count], {}, request.aux, request.weights)
+    outlined = _outlined(low, function.fn, args[:count], {}, request.aux, request.weights)
     for position in request.positions:
-        if position not in made.places:
+        if position not in outlined.places:
             raise low.fail(
                 CallError,
                 f"argument {position} holds no tensor, so it has no tangent",
                 "pass a Tensor or an array of floats",
             )
-    wrt = [made.places[position] for position in request.positions] + made.weights
+    wrt = [outlined.places[position] for position in request.positions] + outlined.weights
     dots = [
-        _direction(low, low.packed(low.lifted(dot)), made.function.params[place].type)
+        _direction(low, low.packed(low.lifted(dot)), outlined.function.params[place].type)
         for dot, place in zip(args[count:], wrt)
     ]
     output = int(request.aux)
-    callee = low.compilation.unique_function(made.function)
+    callee = low.compilation.unique_function(outlined.function)
     attrs = {"callee": callee, "wrt": tuple(wrt), "outputs": (output,)}
-    values = _returned(made)
+    values = _returned(outlined)
     pushed = values[output]
     dot = Value(pushed.type, f"dot_{pushed.name or 'out'}")
-    _add(low, "jvp", [*made.operands, *dots], attrs, [*values, dot], made)
-    like = made.outcome[0] if request.aux else made.outcome
-    return _outcome(low, values, made), low.unpacked(dot, like, made.heap)
+    _add(low, "jvp", [*outlined.operands, *dots], attrs, [*values, dot], outlined)
+    like = outlined.outcome[0] if request.aux else outlined.outcome
+    return _outcome(low, values, outlined), low.unpacked(dot, like, outlined.heap)
 
 
 def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any]) -> Any:
@@ -299,35 +301,35 @@ def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any])
     size = batch.size()
     with low.builder.block():  # what takes the examples apart is not computed
         examples = [batch.example(arg, axis) for arg, axis in zip(moved, axes)]
-        made = low.outline(function.fn, examples, {}, opens=True)
-    if made.returned is MISSING:
+        outlined = low.outline(function.fn, examples, {}, opens=True)
+    if outlined.returned is MISSING:
         raise low.fail(
             CallError,
             "the function given to vmap writes to a Parameter, an attribute or an "
             "argument, and each example would write a different value",
             "return the value, and write it after the vmap",
         )
-    if not isinstance(made.returned, Value):
+    if not isinstance(outlined.returned, Value):
         raise low.fail(
             DTypeError,
             "the function given to vmap returns nothing that depends on its arguments",
             "return a tensor from the function",
         )
-    places = {place: slot for slot, place in made.places.items()}
+    places = {place: slot for slot, place in outlined.places.items()}
     operands = [
-        low.packed(batch.whole(moved[places[n]], axes[places[n]])) if n in places else operand
-        for n, operand in enumerate(made.operands)
+        low.packed(batch.batched(moved[places[n]], axes[places[n]])) if n in places else operand
+        for n, operand in enumerate(outlined.operands)
     ]
     mapped = tuple(n in places and is_mapped(axes[places[n]]) for n in range(len(operands)))
     attrs = {
-        "callee": low.compilation.unique_function(made.function),
+        "callee": low.compilation.unique_function(outlined.function),
         "mapped": mapped,
         "size": size,
     }
-    values = [Value(batch_type(type_of(value), size)) for value in made.function.returns]
-    _add(low, "vmap", operands, attrs, values, made)
-    outcome = low.unpacked(values[0], made.outcome, made.heap)
-    return batch.placed(outcome, function.out_axes)
+    values = [Value(batch_type(type_of(value), size)) for value in outlined.function.returns]
+    _add(low, "vmap", operands, attrs, values, outlined)
+    outcome = low.unpacked(values[0], outlined.outcome, outlined.heap)
+    return batch.with_out_axes(outcome, function.out_axes)
 
 
 def _chosen(low: Lowering, choose: Any, count: int) -> Any:
@@ -368,14 +370,14 @@ def _outlined(
 ) -> OutlinedCall:
     """Returns the function to be differentiated, outlined."""
     with low.compilation.differentiating():
-        made = low.outline(fn, args, kwargs, aux, weights, effects=True)
-    if not isinstance(made.returned, (Value, int, float)):
+        outlined = low.outline(fn, args, kwargs, aux, weights, effects=True)
+    if not isinstance(outlined.returned, (Value, int, float)):
         raise low.fail(
             DTypeError,
             "the differentiated function returns no tensor or number",
             "return a tensor from the function",
         )
-    return made
+    return outlined
 
 
 def _add(
@@ -384,24 +386,24 @@ def _add(
     operands: Sequence[AnyOperand],
     attrs: Mapping[str, Any],
     results: Sequence[Value],
-    made: OutlinedCall,
+    outlined: OutlinedCall,
 ) -> None:
     """Adds the operation, and notes what the function writes to."""
     low.builder.add(Op(OPERATORS[name], tuple(operands), attrs, tuple(results), low.builder.span))
-    memory = low.compilation.aliases.of_all(made.wrote)
+    memory = low.compilation.aliases.of_all(outlined.wrote)
     low.written_arrays |= {low.caller_values[it] for it in memory if it in low.caller_values}
     record_write(low, memory)
 
 
-def _returned(made: OutlinedCall) -> list[Value]:
+def _returned(outlined: OutlinedCall) -> list[Value]:
     """Returns values for what the function returns; what it writes comes last."""
-    written = [str(write.name or write.target.name) for write in made.writes]
-    returns = made.function.returns
+    written = [str(write.name or write.target.name) for write in outlined.writes]
+    returns = outlined.function.returns
     names = [""] * (len(returns) - len(written)) + written
     return [Value(type_of(value), name) for value, name in zip(returns, names)]
 
 
-def _outcome(low: Lowering, values: Sequence[Value], made: OutlinedCall) -> Any:
+def _outcome(low: Lowering, values: Sequence[Value], outlined: OutlinedCall) -> Any:
     """Returns the outcome of the function; what it wrote is written here."""
-    apply_writes(low, made, values[len(values) - len(made.writes) :])
-    return link_aliases(low, low.unpacked(values[0], made.outcome, made.heap), made)
+    apply_writes(low, outlined, values[len(values) - len(outlined.writes) :])
+    return link_aliases(low, low.unpacked(values[0], outlined.outcome, outlined.heap), outlined)

@@ -116,7 +116,7 @@ class Batch:
 
         return self.each(value, axes, one)
 
-    def whole(self, value: Any, axes: Axes) -> Any:
+    def batched(self, value: Any, axes: Axes) -> Any:
         """Returns ``value`` with every tensor made a batch, if any is one."""
         if not is_mapped(axes):
             return value
@@ -137,7 +137,7 @@ class Batch:
 
         return self.each(value, axes, stretched)
 
-    def placed(self, outcome: Any, axes: Axes) -> Any:
+    def with_out_axes(self, outcome: Any, axes: Axes) -> Any:
         """Returns the results with the examples along ``axes``."""
 
         def last(leaf: Any, axis: int | None) -> Any:

@@ -53,8 +53,10 @@ class _VisibleState:
 
     def _now(self) -> tuple[dict[str, Any], dict[HeapRef, Any]]:
         state = self.low.state
-        held = self.low.heap_ownership(state).count  # without objects that only the items hold
-        return dict(state.names), {ref: state.heap.get(ref) for ref in held}
+        referenced = self.low.heap_ownership(
+            state
+        ).count  # without objects that only the items hold
+        return dict(state.names), {ref: state.heap.get(ref) for ref in referenced}
 
     def differs(self) -> bool:
         """True if any of it has changed since, or an operation with effects was added."""

@@ -158,8 +158,8 @@ def _extreme(operator_: Any, static: Callable[..., Any]) -> Callable[..., Any]:
         if not any(isinstance(item, Value) for item in items):
             return static(low.static(item, "an item that is compared") for item in items)
         plain = not any(isinstance(type_of(item), ArrayType) for item in items)
-        found = functools.reduce(operator_, items)
-        return as_number(found) if plain and low.compilation.numpy else found
+        extreme = functools.reduce(operator_, items)
+        return as_number(extreme) if plain and low.compilation.numpy else extreme
 
     return choose
 
@@ -181,9 +181,9 @@ def _sum(low: Lowering, items: Any, start: Any = 0) -> Any:
     items = drain_at_once(low, items)
     long = low.state.heap[items] if isinstance(items, HeapRef) else items
     if runtime_lists.is_runtime_list(long):
-        found = runtime_lists.sum_of_items(low, long, start)
-        if found is not None:
-            return found
+        sum_of_list = runtime_lists.sum_of_items(low, long, start)
+        if sum_of_list is not None:
+            return sum_of_list
     total, only = start, None
     for position, item in enumerate(low.sequence(items)):
         # 0 + x is x, except for a bool, which becomes a number, and an array, which is copied.
@@ -263,16 +263,16 @@ def _vars(low: Lowering, *things: Any) -> Any:
 
 
 def _dict(low: Lowering, *args: Any, **items: Any) -> HeapRef:
-    made: dict[Any, Any] = {}
+    contents: dict[Any, Any] = {}
     if args:
-        made.update(_pairs(low, args[0]))
-    return low.allocate("dict", {**made, **items})
+        contents.update(_pairs(low, args[0]))
+    return low.allocate("dict", {**contents, **items})
 
 
 def _pairs(low: Lowering, source: Any) -> Any:
     """Returns the items of a new dict: a dict, or the pairs in a sequence."""
-    held = source if isinstance(source, (LazyIterable, Value)) else low.contents(source)
-    return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
+    pairs = source if isinstance(source, (LazyIterable, Value)) else low.contents(source)
+    return pairs if isinstance(pairs, dict) else map(low.sequence, low.sequence(source))
 
 
 def _list(low: Lowering, items: Any = ()) -> HeapRef:

@@ -43,17 +43,17 @@ def answer_query(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mappin
 
     @functools.wraps(callee)
     def items(*args: Any, **kwargs: Any) -> list[Any]:
-        found = callee(*args, **kwargs)
-        return list(found.items() if kind == "dict" else found)
+        answer = callee(*args, **kwargs)
+        return list(answer.items() if kind == "dict" else answer)
 
-    found = low.macro(items, args, kwargs)
+    answer = low.macro(items, args, kwargs)
     if kind == "list":
-        return found
-    parts = low.contents(found)
+        return answer
+    parts = low.contents(answer)
     if kind == "iterator":
         return iterators.new_iterator(low, parts)
-    made = low.allocate("dict", dict(parts if kind == "dict" else enumerate(parts)))
-    return DictView("values", made) if kind == "values" else made
+    container = low.allocate("dict", dict(parts if kind == "dict" else enumerate(parts)))
+    return DictView("values", container) if kind == "values" else container
 
 
 def guard_parts(compilation: Compilation, cell: Cell, depends_on: str | None) -> None:
@@ -61,11 +61,11 @@ def guard_parts(compilation: Compilation, cell: Cell, depends_on: str | None) ->
     for _, each in Tree.cells_and_names(cell):  # a Cell comes before those below it
         path = compilation.path(each)
         for registry in ("_params", "_cells") if path is not None else ():
-            held = vars(each)[registry]
-            compilation.register_path(held, f"{path}.{registry}")
-            compilation.guard_keys(held)
-            for name in held:
-                found = compilation.item(held, name)
+            parts = vars(each)[registry]
+            compilation.register_path(parts, f"{path}.{registry}")
+            compilation.guard_keys(parts)
+            for name in parts:
+                parameter = compilation.item(parts, name)
                 if depends_on is not None and registry == "_params":
-                    place = f"{compilation.path(held)}[{name!r}].{depends_on}"
-                    compilation.add_guard(place, getattr(found, depends_on))
+                    place = f"{compilation.path(parts)}[{name!r}].{depends_on}"
+                    compilation.add_guard(place, getattr(parameter, depends_on))

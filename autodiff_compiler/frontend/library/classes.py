@@ -108,8 +108,8 @@ def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
     if isinstance(value, (HeapRef, DictView, *PYTHON_CLASSES)):
         return issubclass(class_of(low, value), classes)
     if isinstance(value, frozenset) and low.compilation.path(value) is None:
-        found = {issubclass(kind, classes) for kind in (set, frozenset)}
-        if len(found) == 2:
+        answers = {issubclass(kind, classes) for kind in (set, frozenset)}
+        if len(answers) == 2:
             raise low.fail(
                 DTypeError,
                 "compiled code does not distinguish a set from a frozenset",

@@ -24,8 +24,10 @@ def _copy(low: Lowering, thing: Any) -> Any:
     if type(thing) in (list, dict, OrderedDict):
         return low.call(dict if isinstance(thing, dict) else list, (thing,), {})
     if isinstance(thing, HeapRef) and thing.kind in ("list", "dict", "object"):
-        own = low.special(thing, "__copy__")
-        return low.call(own, (), {}) if own else low.allocate(thing.kind, low.state.heap[thing])
+        method = low.special(thing, "__copy__")
+        return (
+            low.call(method, (), {}) if method else low.allocate(thing.kind, low.state.heap[thing])
+        )
     if (
         isinstance(thing, Value)
         and low.compilation.numpy
@@ -50,12 +52,12 @@ def _deepcopy(low: Lowering, thing: Any, copies: dict[HeapRef, HeapRef] | None =
     if thing.kind not in ("list", "dict"):
         raise _cannot_copy(low, thing)
     if thing not in copies:
-        held = low.state.heap[thing]
-        made = copies[thing] = low.allocate(thing.kind, held)
-        if isinstance(held, dict):
-            low.state.heap[made] = {k: _deepcopy(low, v, copies) for k, v in held.items()}
-        elif not is_runtime_list(held):
-            low.state.heap[made] = tuple(_deepcopy(low, item, copies) for item in held)
+        contents = low.state.heap[thing]
+        copied = copies[thing] = low.allocate(thing.kind, contents)
+        if isinstance(contents, dict):
+            low.state.heap[copied] = {k: _deepcopy(low, v, copies) for k, v in contents.items()}
+        elif not is_runtime_list(contents):
+            low.state.heap[copied] = tuple(_deepcopy(low, item, copies) for item in contents)
     return copies[thing]
 
 

@@ -160,9 +160,9 @@ def _call(low: Lowering, callee: _Callee, args: Sequence[Any], kwargs: Mapping[s
     options = _memory_options(low, callee, named)
 
     def run(*given: Any, **named: Any) -> Any:
-        made = _result(low, callee, where, options, given, named)
+        outcome = _result(low, callee, where, options, given, named)
         call = NumpyCall(callee.kind, callee.name, given, options, callee.is_method)
-        return place_result(low, call, made)
+        return place_result(low, call, outcome)
 
     run.__name__ = callee.name
     result = low.macro(run, given, named)
@@ -363,15 +363,19 @@ def _write_out(low: Lowering, name: str, out: Any, result: Any, where: Any, cast
             f"NumPy does not cast {have} to {want}, the dtype of the array that is written to",
             "pass an 'out' of the result's dtype, or cast the operands",
         )
-    shape, made = shape_of(out), shape_of(result)
+    shape, result_shape = shape_of(out), shape_of(result)
     if where is not True:
         with low.builder:
             result = ops.where(as_array(python_containers(low, where)), result, out)
-    elif shape != made and shape is not None and made is not None:
-        if len(made) > len(shape) or isinstance(result.type, ArrayType) and name not in _UFUNCS:
+    elif shape != result_shape and shape is not None and result_shape is not None:
+        if (
+            len(result_shape) > len(shape)
+            or isinstance(result.type, ArrayType)
+            and name not in _UFUNCS
+        ):
             raise low.fail(
                 ShapeError,
-                f"the result of np.{name} has shape {made}, and 'out' has shape {shape}",
+                f"the result of np.{name} has shape {result_shape}, and 'out' has shape {shape}",
                 "pass an 'out' of the result's shape",
             )
         result = structure.broadcast_to(result, shape=shape)

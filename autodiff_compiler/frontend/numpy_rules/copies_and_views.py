@@ -218,10 +218,10 @@ def index_without_axes(low: Lowering, array: Value, is_array: bool) -> Value:
     """Returns ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which
     is a scalar."""
     memory = low.compilation.aliases
-    own = is_array and memory.is_array(array) is False
-    made: Value = structure.copy(array) if own else structure.transpose(array, perm=())
-    memory.set_is_array(made, is_array)
-    return made
+    is_copy = is_array and memory.is_array(array) is False
+    result: Value = structure.copy(array) if is_copy else structure.transpose(array, perm=())
+    memory.set_is_array(result, is_array)
+    return result
 
 
 def _flattened(things: Any) -> Iterator[Any]:
@@ -253,13 +253,13 @@ def _reshaped(low: Lowering, call: NumpyCall, result: Value) -> str:
         maker = low.builder.producer(maker.operands[0])
     if maker is None or maker.opdef is not structure.reshape:
         return VIEW
-    made, source = maker.results[0], maker.operands[0]
+    reshaped, source = maker.results[0], maker.operands[0]
     layout = memory.layouts.get(source) if isinstance(source, Value) else None
     if layout is None:
         if call.name == "ravel":
-            memory.reshaped.discard(made)
+            memory.reshaped.discard(reshaped)
         return VIEW
-    is_view = made in memory.reshaped and (call.name == "reshape" or layout.flags.c_contiguous)
+    is_view = reshaped in memory.reshaped and (call.name == "reshape" or layout.flags.c_contiguous)
     return VIEW if is_view else COPY
 
 

@@ -40,10 +40,10 @@ def _table(theirs: Any, package: Any) -> dict[Any, Callable[..., Any]]:
 def _with_numpy_dtype(make: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that makes an array in NumPy's default dtype."""
 
-    def made(shape: Any, dtype: Any = None) -> Any:
+    def create(shape: Any, dtype: Any = None) -> Any:
         return make(shape, dtype="float64" if dtype is None else to_numpy_name(dtype))
 
-    return made
+    return create
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -99,10 +99,10 @@ def _in_int64(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function whose positions have 64 bits, as NumPy's have."""
 
     @functools.wraps(function)
-    def found(*arguments: Any, **named: Any) -> Any:
+    def positions(*arguments: Any, **named: Any) -> Any:
         return in_dtype(function(*arguments, **named), "int64")
 
-    return found
+    return positions
 
 
 def _contiguous(a: Any, dtype: Any = None) -> Any:

@@ -173,15 +173,15 @@ class NumpyFunction:
         positional: list[Any] = []
         declared = list(self.__signature__.parameters.values())
         names = {parameter.name for parameter in declared}
-        own = [p for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
+        own_parameters = [p for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
         for k, parameter in enumerate(declared):
-            if parameter.name not in given or k >= len(own):
+            if parameter.name not in given or k >= len(own_parameters):
                 break
-            if own[k].name != parameter.name and own[k].name in names:
+            if own_parameters[k].name != parameter.name and own_parameters[k].name in names:
                 break
             thing = given.pop(parameter.name)
             if parameter.kind is parameter.VAR_POSITIONAL:
-                several = any(p.kind is p.VAR_POSITIONAL for p in own)
+                several = any(p.kind is p.VAR_POSITIONAL for p in own_parameters)
                 positional += thing if several else [thing]
                 break
             positional.append(thing)
@@ -368,8 +368,8 @@ def stand_in(thing: Any, square: bool, budget: list[int]) -> Any:
     if isinstance(thing, Tensor):
         return thing.asnumpy()
     if isinstance(thing, (list, tuple)):
-        made = [stand_in(item, square, budget) for item in thing]
-        return made if isinstance(thing, list) else tuple(made)
+        items = [stand_in(item, square, budget) for item in thing]
+        return items if isinstance(thing, list) else tuple(items)
     return thing
 
 

@@ -55,8 +55,8 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
     row, chosen = _row(vals), ops.reshape(as_array(mask), (-1,))
     count = known_sizes(row, "place")[0]
     number = ours.cumsum(structure.cast(chosen, dtype="int64")) - 1
-    found = item_at(row, ours.maximum(number, 0) % count)
-    return _in_shape(_where(chosen, found, ops.reshape(arr, (-1,)), arr), arr)
+    values = item_at(row, ours.maximum(number, 0) % count)
+    return _in_shape(_where(chosen, values, ops.reshape(arr, (-1,)), arr), arr)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> Any:
@@ -200,8 +200,8 @@ def _cycled(values: Any, count: int) -> Any:
     return row if size == count else item_at(row, tensor(np.arange(count) % size))
 
 
-def _where(chosen: Any, found: Any, row: Any, like: Any) -> Any:
-    return structure.cast(ops.where(chosen, found, row), dtype=dtype_of(like))
+def _where(chosen: Any, values: Any, row: Any, like: Any) -> Any:
+    return structure.cast(ops.where(chosen, values, row), dtype=dtype_of(like))
 
 
 def _in_shape(row: Any, like: Any) -> Any:

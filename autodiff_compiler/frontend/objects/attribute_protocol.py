@@ -52,8 +52,8 @@ _REACHING = ("__getattribute__", "__setattr__")
 
 def class_attribute(low: Lowering, cls: type, name: str) -> Any:
     """Returns the attribute of a class, guarded from now on."""
-    found = low.compilation.read_attribute(cls, name, low.builder.span)
-    return getattr(found, "__func__", found)
+    attribute = low.compilation.read_attribute(cls, name, low.builder.span)
+    return getattr(attribute, "__func__", attribute)
 
 
 def outside_attribute(low: Lowering, owner: Any, name: str) -> Any:
@@ -65,9 +65,9 @@ def outside_attribute(low: Lowering, owner: Any, name: str) -> Any:
 def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
     """Returns ``owner.name`` for an object on the heap or from outside."""
     if _is_inlined(low, owner, "__getattribute__"):
-        own = low.special(owner, "__getattribute__")
-        if own is not None:
-            return low.call(own, (name,), {})
+        getter = low.special(owner, "__getattribute__")
+        if getter is not None:
+            return low.call(getter, (name,), {})
     elif is_user_function(special(type(owner), "__getattribute__")):
         return low.lifted(low.compilation.read_attribute(owner, name, low.builder.span))
     return _get_attribute_plainly(low, owner, name)
@@ -106,8 +106,8 @@ def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
     if low.special(owner, "__getattribute__") is not None:
         return True
     if isinstance(owner, HeapRef):
-        held = low.state.heap[owner]
-        exists = name in held or special(held["__class__"], name) is not None
+        attributes = low.state.heap[owner]
+        exists = name in attributes or special(attributes["__class__"], name) is not None
     else:
         exists = inspect.getattr_static(owner, name, MISSING) is not MISSING
         exists = exists or _written_cell(low, owner, name) is not None
@@ -126,10 +126,12 @@ def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
         return low.call(getter, (), {})
     if _writes_attributes(low):
         kind = type(owner)
-        found = _descriptor(low, owner, kind, name)
-        own = getattr(owner, "__dict__", {})
-        if found is not None and (name not in own or special(type(found), "__set__")):
-            reader = low.special(found, "__get__") if _reaches_writes(low, owner) else None
+        attribute = _descriptor(low, owner, kind, name)
+        instance_dict = getattr(owner, "__dict__", {})
+        if attribute is not None and (
+            name not in instance_dict or special(type(attribute), "__set__")
+        ):
+            reader = low.special(attribute, "__get__") if _reaches_writes(low, owner) else None
             if reader is not None:
                 return low.call(reader, (owner, kind), {})
         fallback = None
@@ -140,10 +142,10 @@ def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
             return low.call(fallback, (name,), {})
     below = is_user_function(special(type(owner), "__getattribute__"))
     read = low.compilation.read_default_attribute if below else low.compilation.read_attribute
-    found = read(owner, name, low.builder.span)
+    attribute = read(owner, name, low.builder.span)
     if name == "__dict__" and _has_writable_dict(low, owner):
-        low.compilation.dict_owners[id(found)] = owner
-    return low.lifted(found)
+        low.compilation.dict_owners[id(attribute)] = owner
+    return low.lifted(attribute)
 
 
 def _writes(low: Lowering) -> list[Write]:
@@ -166,9 +168,9 @@ def _has_writable_dict(low: Lowering, owner: Any) -> bool:
 def _written_cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
     """Returns the cell of a written attribute, of the object or of its class; None without a
     write."""
-    found = low.heap_object_of(owner, name)
-    if found is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
-        return found
+    known = low.heap_object_of(owner, name)
+    if known is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
+        return known
     bases = owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
     for base in bases:
         cell = low.heap_object_of(base, name)
@@ -181,8 +183,8 @@ def _written_cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
 def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
     """Returns the user-defined descriptor that the class has under a name, guarded from now on;
     None if it has none."""
-    found = special(cls, name)
-    kinds = (special(type(found), method) for method in ("__get__", "__set__"))
+    descriptor = special(cls, name)
+    kinds = (special(type(descriptor), method) for method in ("__get__", "__set__"))
     if not any(map(is_user_function, kinds)):
         return None
     path = low.compilation.path(owner)
@@ -193,16 +195,16 @@ def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
         low.compilation.add_guard(path, cls)
     if path is not None:
         place = next(n for n, base in enumerate(cls.__mro__) if name in vars(base))
-        low.compilation.add_guard(f"{path}.__mro__[{place}].__dict__[{name!r}]", found)
-    return found
+        low.compilation.add_guard(f"{path}.__mro__[{place}].__dict__[{name!r}]", descriptor)
+    return descriptor
 
 
 def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> Any:
     """Returns ``thing.name`` of an object on the heap, or of its class. For ``super()``, only the
     classes after the one of the method are asked."""
     ref = thing.ref if isinstance(thing, SuperProxy) else thing
-    held = low.state.heap[ref]
-    cls = held["__class__"]
+    attributes = low.state.heap[ref]
+    cls = attributes["__class__"]
     if name == "__dict__":
         return ObjectDict(ref)
     if isinstance(thing, SuperProxy):
@@ -212,23 +214,23 @@ def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> 
             return type(None)  # which takes no arguments either
         if name in _REACHING and cls is object:
             return types.MethodType(getattr(object, name), ref)
-    elif name in held:
-        return held[name]
+    elif name in attributes:
+        return attributes[name]
     return _attribute_of_class(low, ref, cls, name)
 
 
 def _attribute_of_class(low: Lowering, ref: HeapRef, cls: type, name: str) -> Any:
     """Returns an attribute that a class gives to its object on the heap."""
-    found = inspect.getattr_static(cls, name, MISSING)
-    if isinstance(found, (property, functools.cached_property)):
-        return low.call(types.MethodType(_property_getter(low, cls, name, found), ref), (), {})
-    if isinstance(found, types.FunctionType):
+    attribute = inspect.getattr_static(cls, name, MISSING)
+    if isinstance(attribute, (property, functools.cached_property)):
+        return low.call(types.MethodType(_property_getter(low, cls, name, attribute), ref), (), {})
+    if isinstance(attribute, types.FunctionType):
         return types.MethodType(class_attribute(low, cls, name), ref)
     descriptor = _descriptor(low, ref, cls, name)
     reader = None if descriptor is None else low.special(descriptor, "__get__")
     if reader is not None:
         return low.call(reader, (ref, low.state.heap[ref]["__class__"]), {})
-    if found is not MISSING:
+    if attribute is not MISSING:
         return low.lifted(low.compilation.read_attribute(cls, name, low.builder.span))
     fallback = low.special(ref, "__getattr__")
     if fallback is not None:
@@ -242,11 +244,11 @@ def _attribute_of_class(low: Lowering, ref: HeapRef, cls: type, name: str) -> An
 
 
 def _property_getter(
-    low: Lowering, cls: type, name: str, found: property | functools.cached_property[Any]
+    low: Lowering, cls: type, name: str, property_: property | functools.cached_property[Any]
 ) -> Callable[..., Any]:
     """Returns the function behind a property, guarded from now on."""
-    place = "fget" if isinstance(found, property) else "func"
-    getter: Callable[..., Any] | None = getattr(found, place)
+    place = "fget" if isinstance(property_, property) else "func"
+    getter: Callable[..., Any] | None = getattr(property_, place)
     if getter is None:
         raise low.fail(
             UnknownAttribute,
@@ -254,7 +256,7 @@ def _property_getter(
             "give the property a getter: @property",
         )
     low.compilation.guard_class_attribute(cls, name)
-    if (path := low.compilation.path(found)) is not None:
+    if (path := low.compilation.path(property_)) is not None:
         low.compilation.register_path(getter, f"{path}.{place}")
     return getter
 
@@ -350,18 +352,18 @@ def call_attribute_protocol(
 
 
 def _store_in_object(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
-    found = low.compilation.guard_class_attribute(cls, name)
-    if isinstance(found, property) and found.fset is not None:
-        low.call(types.MethodType(found.fset, ref), (value,), {})
+    attribute = low.compilation.guard_class_attribute(cls, name)
+    if isinstance(attribute, property) and attribute.fset is not None:
+        low.call(types.MethodType(attribute.fset, ref), (value,), {})
         return
-    store_own(low, ref, cls, name, value)
+    store_own_attribute(low, ref, cls, name, value)
 
 
-def store_own(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
+def store_own_attribute(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
     """Sets an object's own attribute on the heap."""
-    found = special(cls, name)
-    slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
-    if slotted or isinstance(found, property):
+    attribute = special(cls, name)
+    slotted = not cls.__dictoffset__ and not isinstance(attribute, types.MemberDescriptorType)
+    if slotted or isinstance(attribute, property):
         raise _read_only(low, cls, name)
     if ref in low.compilation.argument_objects:
         raise low.fail(
@@ -383,13 +385,17 @@ def special_method(low: Lowering, thing: Any, name: str) -> Callable[..., Any] |
     if isinstance(thing, HeapRef):
         if thing.kind != OBJECT:
             return None
-        found = low.compilation.guard_class_attribute(low.state.heap[thing]["__class__"], name)
-        written = isinstance(found, types.FunctionType) and not is_generated_method(found)
-        return types.MethodType(found, thing) if written else None
+        method_function = low.compilation.guard_class_attribute(
+            low.state.heap[thing]["__class__"], name
+        )
+        written = isinstance(method_function, types.FunctionType) and not is_generated_method(
+            method_function
+        )
+        return types.MethodType(method_function, thing) if written else None
     if type(thing) in _WITHOUT_SPECIAL_METHODS:
         return None
-    found = inspect.getattr_static(type(thing), name, None)
-    method = _bind_user_method(low, thing, found, name)
+    method_function = inspect.getattr_static(type(thing), name, None)
+    method = _bind_user_method(low, thing, method_function, name)
     if method is None:
         low.compilation.guard_special_method(thing, name)
     return method
@@ -398,37 +404,39 @@ def special_method(low: Lowering, thing: Any, name: str) -> Callable[..., Any] |
 def _outside_getter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
     """Returns the user-defined getter of an outside object's property, to be inlined: it may
     compute with Parameters. Returns None if there is none."""
-    found = inspect.getattr_static(type(owner), name, None)
-    if isinstance(found, property):
-        return _bind_user_method(low, owner, found.fget, f"{name}.fget", found)
-    if isinstance(found, functools.cached_property) and name not in vars(owner):
+    attribute = inspect.getattr_static(type(owner), name, None)
+    if isinstance(attribute, property):
+        return _bind_user_method(low, owner, attribute.fget, f"{name}.fget", attribute)
+    if isinstance(attribute, functools.cached_property) and name not in vars(owner):
         path = low.compilation.path(owner)
         if path is not None:
             low.compilation.add_guard(f"{path}.__dict__.__contains__({name!r})", False)
-        return _bind_user_method(low, owner, found.func, f"{name}.func", found)
+        return _bind_user_method(low, owner, attribute.func, f"{name}.func", attribute)
     return None
 
 
 def _outside_setter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
     """Returns the user-defined setter of an outside object's property; None if there is none."""
-    found = inspect.getattr_static(type(owner), name, None)
-    if not isinstance(found, property):
+    attribute = inspect.getattr_static(type(owner), name, None)
+    if not isinstance(attribute, property):
         return None
-    return _bind_user_method(low, owner, found.fset, f"{name}.fset", found)
+    return _bind_user_method(low, owner, attribute.fset, f"{name}.fset", attribute)
 
 
 def _bind_user_method(
-    low: Lowering, owner: Any, function: Any, place: str, held: Any = None
+    low: Lowering, owner: Any, function: Any, place: str, owner_property: Any = None
 ) -> Any:
     """Returns a user-defined function of an outside object's class as a method, guarded from now
-    on. ``held`` is the property that holds it. Returns None for functions that are not the
-    user's."""
+    on. ``owner_property`` is the property that holds it. Returns None for functions that are not
+    the user's."""
     if not is_user_function(function):
         return None
     path = low.compilation.path(owner)
     if path is not None:
         low.compilation.add_guard(f"type({path})", type(owner))
-        low.compilation.add_guard(f"type({path}).{place.partition('.')[0]}", held or function)
+        low.compilation.add_guard(
+            f"type({path}).{place.partition('.')[0]}", owner_property or function
+        )
         low.compilation.register_path(function, f"type({path}).{place}")
     return types.MethodType(function, owner)
 

@@ -15,7 +15,7 @@ from autodiff_compiler.frontend.abstract.values import ObjectDict
 from autodiff_compiler.frontend.core.error_translation import missing_item
 from autodiff_compiler.frontend.core.guards import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.objects.attribute_protocol import store_own
+from autodiff_compiler.frontend.objects.attribute_protocol import store_own_attribute
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
 from autodiff_compiler.interface import Item, special
 from autodiff_compiler.ir.nodes import Value
@@ -25,18 +25,18 @@ def read_item(low: Lowering, owner: Any, key: Any) -> Any:
     """Returns ``owner[key]`` for a written item of an outside dict, and for the ``__dict__`` of an
     object on the heap. Returns ``MISSING`` for others."""
     if isinstance(owner, ObjectDict):
-        held = low.state.heap[owner.ref]
-        _refuse_descriptor(low, held["__class__"], key)
-        if key == "__class__" or key not in held:
-            attributes = {name: None for name in held if name != "__class__"}
+        contents = low.state.heap[owner.ref]
+        _refuse_descriptor(low, contents["__class__"], key)
+        if key == "__class__" or key not in contents:
+            attributes = {name: None for name in contents if name != "__class__"}
             raise missing_item(low, attributes, key, KeyError(key))
-        return held[key]
+        return contents[key]
     if not isinstance(owner, dict):
         return MISSING
     thing, name = _place(low, owner, key)
     cell = low.heap_object_of(thing, name)
-    held = MISSING if cell is None else low.state.heap[cell]
-    return held if held is MISSING else low.certainly(held)
+    contents = MISSING if cell is None else low.state.heap[cell]
+    return contents if contents is MISSING else low.certainly(contents)
 
 
 def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
@@ -51,8 +51,8 @@ def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
     thing, name = _place(low, source, key)
     cell = low.heap_object_of(thing, name)
     if cell is not None:
-        held = low.state.heap[cell]
-        return held is not MISSING and low.certainly(held) is not MISSING
+        contents = low.state.heap[cell]
+        return contents is not MISSING and low.certainly(contents) is not MISSING
     if key not in source and (path := low.compilation.path(source)) is not None:
         low.compilation.guard_missing_key(path, key)
     return key in source and low.compilation.item(source, key) is not MISSING
@@ -64,7 +64,7 @@ def store_item(low: Lowering, owner: Any, key: Any, value: Any) -> bool:
         cls = low.state.heap[owner.ref]["__class__"]
         key = low.static(key, "the name of an attribute")
         _refuse_descriptor(low, cls, key)
-        store_own(low, owner.ref, cls, key, value)
+        store_own_attribute(low, owner.ref, cls, key, value)
         return True
     source = low.compilation.source_of(owner)
     path = low.compilation.path(source)
@@ -105,8 +105,8 @@ def _place(low: Lowering, owner: Any, key: Any) -> tuple[Any, Any]:
     thing = low.compilation.dict_owners.get(id(source))
     if thing is None or not isinstance(key, str):
         return source, Item(key)
-    found = special(type(thing), key)
-    return (source, Item(key)) if special(type(found), "__set__") else (thing, key)
+    descriptor = special(type(thing), key)
+    return (source, Item(key)) if special(type(descriptor), "__set__") else (thing, key)
 
 
 def _is_plain(thing: Any) -> bool:

@@ -37,11 +37,11 @@ READ_EVERY_CALL = (Tensor, np.ndarray, np.generic, int, float)
 
 def store_outside(low: Lowering, owner: Any, name: str | Item, value: Any) -> None:
     """Writes an attribute of an outside object itself, without its class's descriptors."""
-    held = None if isinstance(name, Item) else Write(owner, name).present_value(None)
-    if isinstance(held, Parameter):
+    present = None if isinstance(name, Item) else Write(owner, name).present_value(None)
+    if isinstance(present, Parameter):
         if isinstance(owner, Cell):
             _refuse_number(low, str(name), value)
-        store_parameter(low, held, value)
+        store_parameter(low, present, value)
         return
     if isinstance(value, Value) and isinstance(low.original(value), Parameter):
         raise low.fail(
@@ -67,8 +67,8 @@ def _refuse_number(low: Lowering, name: str, value: Any) -> None:
 def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
     """Returns the cell of a Parameter or attribute. A cell that is missing is created here, so that
     one lowering finds all writes; then the function is lowered again."""
-    found = low.heap_object_of(thing, name)
-    if found is None:
+    known = low.heap_object_of(thing, name)
+    if known is None:
         accessors = put_item, get_item
         if not isinstance(name, Item):
             accessors = (
@@ -77,8 +77,8 @@ def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) ->
             )
         key, write = (id(thing), name), Write(thing, name, *accessors)
         low.compilation.discovered[key] = write
-        found = _create_cell(low, key, write)
-    return found
+        known = _create_cell(low, key, write)
+    return known
 
 
 def rebind_owned_parameters(low: Lowering) -> None:
@@ -88,11 +88,11 @@ def rebind_owned_parameters(low: Lowering) -> None:
         return
     names = {id(p): name for name, p in low.owner.parameters_and_names()}
     for (thing, attribute), cell in low.compilation.heap_objects.items():
-        held = low.state.heap.get(cell)
-        if attribute is None and thing in names and isinstance(held, Value):
+        present = low.state.heap.get(cell)
+        if attribute is None and thing in names and isinstance(present, Value):
             name = names[thing].lstrip("0123456789.").replace(".", "_")
-            own = low.state.heap[cell] = Value(held.type, name, True)
-            low.substituted[own] = low.caller_values[own] = held
+            owned = low.state.heap[cell] = Value(present.type, name, True)
+            low.substituted[owned] = low.caller_values[owned] = present
 
 
 def create_cells(low: Lowering) -> None:
@@ -105,13 +105,13 @@ def _create_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
     """Creates a cell that holds the value before the call."""
     name = str(write.name or write.target.name.replace(".", "_"))
     cell = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
-    held = MISSING if write.name is None else write.present_value(MISSING)
+    present = MISSING if write.name is None else write.present_value(MISSING)
     if write.name is None:
         low.state.heap[cell] = low.lift(write.target, name)
-    elif held is MISSING:
+    elif present is MISSING:
         low.compilation.guard_was_absent(write)
         low.state.heap[cell] = MISSING
-    elif isinstance(held, READ_EVERY_CALL) and not isinstance(held, (bool, np.bool_)):
+    elif isinstance(present, READ_EVERY_CALL) and not isinstance(present, (bool, np.bool_)):
         source = low.compilation.attribute_input(write)
         low.state.heap[cell] = low.lift(source, name)
     else:
@@ -198,9 +198,9 @@ def update_parameter(
 
 def parameter_behind(low: Lowering, value: Any) -> Parameter | None:
     """Returns the Parameter whose current value this is; None for other values."""
-    found = low.original(value)
-    if isinstance(found, Parameter):
-        return found
+    thing = low.original(value)
+    if isinstance(thing, Parameter):
+        return thing
     for key, write in {**low.compilation.written, **low.compilation.discovered}.items():
         if write.name is None and low.state.heap.get(low.compilation.heap_objects[key]) is value:
             return write.target

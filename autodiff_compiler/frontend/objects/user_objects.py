@@ -54,9 +54,9 @@ def call_flat(low: Lowering, flat: Flat, args: Sequence[Any]) -> Any:
         for number, thing in enumerate(flat.known):
             low.compilation.register_path(thing, f"{path}.known[{number}]")
     remaining = iter(args)
-    found = [_rebuild_container(low, skeleton, remaining) for skeleton in flat.skeletons]
-    count = len(found) - len(flat.keywords)
-    return low.call(flat.fn, found[:count], dict(zip(flat.keywords, found[count:])))
+    arguments = [_rebuild_container(low, skeleton, remaining) for skeleton in flat.skeletons]
+    count = len(arguments) - len(flat.keywords)
+    return low.call(flat.fn, arguments[:count], dict(zip(flat.keywords, arguments[count:])))
 
 
 def _rebuild_container(low: Lowering, skeleton: Any, leaves: Iterator[Any]) -> Any:
@@ -76,9 +76,9 @@ def _rebuild_container(low: Lowering, skeleton: Any, leaves: Iterator[Any]) -> A
     named = dict(zip(skeleton.keys or (), parts))
     if kind is dict:
         return low.allocate("dict", named)
-    made = low.allocate(OBJECT, {"__class__": kind, **named})
-    low.compilation.argument_objects.add(made)
-    return made
+    rebuilt = low.allocate(OBJECT, {"__class__": kind, **named})
+    low.compilation.argument_objects.add(rebuilt)
+    return rebuilt
 
 
 def open_objects(low: Lowering, value: Any) -> tuple[Any, Any]:
@@ -92,9 +92,9 @@ def open_objects(low: Lowering, value: Any) -> tuple[Any, Any]:
         cls = inner.get("__class__")
         if registered(cls) or dataclasses.is_dataclass(cls):
             return _open_object(low, value, inner, cls)
-        found = {key: open_objects(low, item) for key, item in inner.items()}
-        plain = {key: item for key, (item, _) in found.items()}
-        trees = {key: tree for key, (_, tree) in found.items()}
+        opened = {key: open_objects(low, item) for key, item in inner.items()}
+        plain = {key: item for key, (item, _) in opened.items()}
+        trees = {key: tree for key, (_, tree) in opened.items()}
         return plain, trees if _has_tree(trees.values()) else None
     if not isinstance(inner, (tuple, list)):
         return value, None
@@ -111,17 +111,19 @@ def _has_tree(trees: Iterable[Any]) -> bool:
     return any(tree is not None for tree in trees)
 
 
-def _open_object(low: Lowering, ref: Any, held: Mapping[str, Any], cls: Any) -> tuple[Any, Any]:
+def _open_object(
+    low: Lowering, ref: Any, attributes: Mapping[str, Any], cls: Any
+) -> tuple[Any, Any]:
     """Returns an object's parts without objects, and the node to build it again."""
     if known := registered(cls):
         parts, rest = low.call(known[0], (ref,), {})
-        found = [open_objects(low, part) for part in low.contents(parts)]
-        trees = tuple(tree for _, tree in found)
-        return tuple(item for item, _ in found), Node(cls, None, trees, to_python(low, rest))
+        opened = [open_objects(low, part) for part in low.contents(parts)]
+        trees = tuple(tree for _, tree in opened)
+        return tuple(item for item, _ in opened), Node(cls, None, trees, to_python(low, rest))
     plain: dict[str, Any] = {}
     keys: list[str] = []
     places: list[Any] = []
-    for key, item in held.items():
+    for key, item in attributes.items():
         if key == "__class__":
             continue
         thing, tree = open_objects(low, item)
@@ -174,6 +176,6 @@ def is_user_class(callee: Any) -> bool:
         return False
     if not is_user_code(callee):
         return False
-    made = inspect.getattr_static(callee, "__init__")
+    init = inspect.getattr_static(callee, "__init__")
     plain = callee.__new__ is object.__new__ and type(callee).__call__ is type.__call__
-    return plain and (made is object.__init__ or isinstance(made, types.FunctionType))
+    return plain and (init is object.__init__ or isinstance(init, types.FunctionType))

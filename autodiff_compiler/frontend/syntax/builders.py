@@ -59,14 +59,14 @@ def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
 def collecting_loop(node: gast.AST, source: str, items: str) -> gast.stmt:
     """Returns the loop that appends the items of a comprehension over ``source`` to ``items``."""
     append = at_position(node, gast.Attribute(name(items, node), "append", gast.Load()))
-    made = at_position(node, gast.Expr(at_position(node, gast.Call(append, [node.elt], []))))
+    statement = at_position(node, gast.Expr(at_position(node, gast.Call(append, [node.elt], []))))
     for generator in reversed(node.generators):
         for test in reversed(generator.ifs):
-            made = at_position(test, gast.If(test, [made], []))
+            statement = at_position(test, gast.If(test, [statement], []))
         first = generator is node.generators[0]
         through = name(source, generator.iter) if first else generator.iter
-        made = at_position(node, gast.For(generator.target, through, [made], [], None))
-    return made
+        statement = at_position(node, gast.For(generator.target, through, [statement], [], None))
+    return statement
 
 
 def index_loop(node: gast.AST, items: str, at: str, first: str, counts: bool) -> gast.stmt:

@@ -73,21 +73,21 @@ class ExitAnalysis:
             return True
         if not isinstance(stmt, NESTING):
             return False
-        found = self.known.get(stmt)
-        if found is None:
+        never = self.known.get(stmt)
+        if never is None:
             if isinstance(stmt, gast.If):
-                found = self.never_falls_through(stmt.body) and self.never_falls_through(
+                never = self.never_falls_through(stmt.body) and self.never_falls_through(
                     stmt.orelse
                 )
             elif isinstance(stmt, gast.Try):
                 paths = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
-                found = all(map(self.never_falls_through, paths))
+                never = all(map(self.never_falls_through, paths))
             else:
                 inside = self.exits_of(stmt.body)
                 ends = gast.Break not in inside and self.never_falls_through(stmt.orelse)
-                found = is_endless(stmt, inside) or ends
-            self.known[stmt] = found
-        return found
+                never = is_endless(stmt, inside) or ends
+            self.known[stmt] = never
+        return never
 
 
 def exits_of(block: Sequence[gast.stmt]) -> Exits:

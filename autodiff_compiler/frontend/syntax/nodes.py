@@ -55,9 +55,9 @@ def loop_until(loop: Any, flags: Sequence[str]) -> Any:
     if not flags:
         return loop
     kind = ForUntil if isinstance(loop, gast.For) else WhileUntil
-    made = kind(*(getattr(loop, field) for field in loop._fields))
-    made.until = tuple(flags)
-    return gast.copy_location(made, loop)
+    extended = kind(*(getattr(loop, field) for field in loop._fields))
+    extended.until = tuple(flags)
+    return gast.copy_location(extended, loop)
 
 
 def exit_flags(loop: Any) -> tuple[str, ...]:

@@ -48,10 +48,10 @@ class Source:
 
     def span(self, node: gast.AST) -> Span:
         """Returns the span of ``node``. One of several lines ends where its first line ends."""
-        found = self.spans.get(node)
-        if found is None:
-            found = self.spans[node] = self._span(self._placed(node))
-        return found
+        span = self.spans.get(node)
+        if span is None:
+            span = self.spans[node] = self._span(self._first_with_position(node))
+        return span
 
     def _span(self, node: gast.AST) -> Span:
         line = self._line(node.lineno)
@@ -69,7 +69,7 @@ class Source:
 
     def segment(self, node: gast.AST) -> str:
         """Returns the user's characters that ``node`` was parsed from."""
-        node = self._placed(node)
+        node = self._first_with_position(node)
         last = self._line(node.end_lineno)[
             : _column(self._line(node.end_lineno), node.end_col_offset)
         ]
@@ -82,7 +82,7 @@ class Source:
     def _line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
-    def _placed(self, node: gast.AST) -> gast.AST:
+    def _first_with_position(self, node: gast.AST) -> gast.AST:
         """Returns the first node at or below ``node`` with a position (operators have none)."""
         for part in nodes_in(node):
             if getattr(part, "lineno", None) and getattr(part, "end_lineno", None):
@@ -210,10 +210,10 @@ def _compile_around(text: str, line: int | None, future: int) -> CodeType:
         for statement in module.body
         if line is None or not isinstance(statement, _Definition) or _reaches(statement, line)
     ]
-    made: CodeType = compile(
+    code: CodeType = compile(
         ast.Module(statements, []), "<text>", "exec", future, dont_inherit=True
     )
-    return made
+    return code
 
 
 def _functions(
@@ -243,27 +243,27 @@ def _first_line(node: Any) -> int:
 
 def _find_node(module: ast.Module, code: CodeType) -> tuple[Any, str]:
     """Returns the node that ``code`` was compiled from, and the name of the class around it."""
-    found = [
+    candidates = [
         (node, owner)
         for node, owner in _functions(module, line=code.co_firstlineno)
         if _first_line(node) == code.co_firstlineno
         and getattr(node, "name", LAMBDA) == code.co_name
     ]
-    if len(found) > 1:
-        found = _with_same_code(module, found, code)
-    if not found:
+    if len(candidates) > 1:
+        candidates = _with_same_code(module, candidates, code)
+    if not candidates:
         raise _source_changed(code) if os.path.isfile(code.co_filename) else _no_source(code)
-    if len({ast.dump(node) for node, _ in found}) > 1:
+    if len({ast.dump(node) for node, _ in candidates}) > 1:
         raise SourceNotFound(
             f"several lambdas with the same bytecode begin on line {code.co_firstlineno} "
             f"of {code.co_filename!r}, so the source of this one is ambiguous",
             "put each lambda on its own line, or write a function",
         )
-    return found[0]
+    return candidates[0]
 
 
 def _with_same_code(
-    module: ast.Module, found: list[tuple[Any, str]], code: CodeType
+    module: ast.Module, candidates: list[tuple[Any, str]], code: CodeType
 ) -> list[tuple[Any, str]]:
     """Returns those lambdas of one line that compile to ``code``.
 
@@ -273,18 +273,18 @@ def _with_same_code(
     """
     length = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in nodes_in(module))
     moved = copy.deepcopy(module)
-    wanted = {id(node) for node, _ in found}
+    wanted = {id(node) for node, _ in candidates}
     order = [node for node, _ in _functions(module)]
     for (twin, _), node in zip(_functions(moved), order, strict=True):
         if id(node) in wanted:
             ast.increment_lineno(twin, length * (1 + order.index(node)) - twin.lineno)
-    made = compile(moved, code.co_filename, "exec", dont_inherit=True)
+    compiled = compile(moved, code.co_filename, "exec", dont_inherit=True)
     alike = {
         other.co_firstlineno // length - 1
-        for other in _codes(made)
+        for other in _codes(compiled)
         if _fingerprint(other) == _fingerprint(code) and other.co_firstlineno % length == 0
     }
-    return [(node, owner) for node, owner in found if order.index(node) in alike]
+    return [(node, owner) for node, owner in candidates if order.index(node) in alike]
 
 
 def _names_in(code: CodeType) -> tuple[str, ...]:

@@ -41,12 +41,12 @@ def entries_of(
     loops: Iterable[tuple[Loop, Sequence[frozenset[int]]]], locations: frozenset[int]
 ) -> tuple[tuple[Value, tuple[int, ...]], ...]:
     """Lists the loops whose carries brought ``locations`` in, with the numbers of these carries."""
-    found = []
+    entries = []
     for loop, inits in loops:
         numbers = tuple(number for number, lies in enumerate(inits) if lies & locations)
         if numbers:
-            found.append((loop.position, numbers))
-    return tuple(found)
+            entries.append((loop.position, numbers))
+    return tuple(entries)
 
 
 def in_step(a: Type | None, b: Type | None) -> bool:

@@ -69,9 +69,9 @@ def conflicts(function: Function) -> list[Conflict]:
 
     After a conflict the run goes on as if the write were to a copy, or the value had been saved.
     """
-    found: dict[Conflict, None] = {}
-    _MemoryInterpreter(function, lambda conflict: found.setdefault(conflict)).check()
-    return list(found)
+    reported: dict[Conflict, None] = {}
+    _MemoryInterpreter(function, lambda conflict: reported.setdefault(conflict)).check()
+    return list(reported)
 
 
 #: The row types of functions that are known to be memory-safe.
@@ -84,12 +84,12 @@ def is_memory_safe(function: Function, own_arrays: Iterable[Value] = ()) -> bool
     In addition, all of ``own_arrays`` must be arrays as an operation made them, and no views.
     """
     reported: list[Conflict] = []
-    found = _MemoryInterpreter(function, reported.append)
-    found.check()
+    interpreter = _MemoryInterpreter(function, reported.append)
+    interpreter.check()
     if reported:
         return False
-    _ROWS[function] = found.rows
-    return all(found.rows.get(value) == value.type for value in own_arrays)
+    _ROWS[function] = interpreter.rows
+    return all(interpreter.rows.get(value) == value.type for value in own_arrays)
 
 
 def residual_placements(forward: Function) -> tuple[Placement, ...]:
@@ -97,9 +97,9 @@ def residual_placements(forward: Function) -> tuple[Placement, ...]:
     packed = [op for op in forward.body.ops if forward.residuals in op.results]
     if not packed or packed[0].name != "make_tuple":
         return ()
-    found = _MemoryInterpreter(forward)
-    found.check()
-    return tuple(found.placement(operand) for operand in packed[0].operands)
+    interpreter = _MemoryInterpreter(forward)
+    interpreter.check()
+    return tuple(interpreter.placement(operand) for operand in packed[0].operands)
 
 
 def row_types(function: Function, placements: Sequence[Placement] = ()) -> Mapping[Value, Type]:
@@ -110,9 +110,9 @@ def row_types(function: Function, placements: Sequence[Placement] = ()) -> Mappi
     """
     if not placements and function in _ROWS:
         return _ROWS[function]
-    found = _MemoryInterpreter(function, placements=placements)
-    found.check()
-    return found.rows
+    interpreter = _MemoryInterpreter(function, placements=placements)
+    interpreter.check()
+    return interpreter.rows
 
 
 def _tolerate(_: Conflict) -> None:
@@ -216,8 +216,8 @@ class _MemoryInterpreter:
         return frozenset([next(self.numbers)])
 
     def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
-        found = [self.locations_of[operand] for operand in operands if isinstance(operand, Value)]
-        return found[0] if len(found) == 1 else NONE.union(*found)
+        sets = [self.locations_of[operand] for operand in operands if isinstance(operand, Value)]
+        return sets[0] if len(sets) == 1 else NONE.union(*sets)
 
     def lies_also_in(self, value: Value, locations: frozenset[int]) -> None:
         self.locations_of[value] |= locations
@@ -245,8 +245,8 @@ class _MemoryInterpreter:
 
     def shared_rows(self, operands: Iterable[AnyOperand]) -> Type | None:
         """Returns the row type of all ``operands``, if they have the same."""
-        found = [self.rows.get(o) if isinstance(o, Value) else None for o in operands]
-        return found[0] if all(rows == found[0] for rows in found) else None
+        types = [self.rows.get(o) if isinstance(o, Value) else None for o in operands]
+        return types[0] if all(rows == types[0] for rows in types) else None
 
     # ---- operations
 

@@ -131,13 +131,13 @@ class _Verifier:
 
     def plain(self, op: Op) -> None:
         try:
-            found = op.opdef.result_type(op.types, op.attrs)
+            types = op.opdef.result_type(op.types, op.attrs)
         except Exception as error:
             raise InternalError(
                 f"{self.stage}: @{self.function.name}, line {op.span.line}, {op.name}: "
                 f"its definition refuses {self.list(op.types)}: {error}"
             ) from error
-        wanted = found if isinstance(found, tuple) else (found,)
+        wanted = types if isinstance(types, tuple) else (types,)
         self.equal("results", [result.type for result in op.results], wanted)
 
     def branch(self, op: Op) -> None:

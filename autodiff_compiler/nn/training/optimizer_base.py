@@ -67,8 +67,8 @@ class Optimizer(Cell):
         self.centred = tuple(each.centralized for each in ordered)
         self.is_group_lr = any(rate is not self.rate_sources[0] for rate in self.rate_sources)
         # With several rates the attribute is a tuple, though one of its Parameters has this name.
-        found = self.rate_sources if self.is_group_lr else self.rate_sources[0]
-        object.__setattr__(self, "learning_rate", found)
+        source = self.rate_sources if self.is_group_lr else self.rate_sources[0]
+        object.__setattr__(self, "learning_rate", source)
         self.weight_decay = weight_decay
 
     def _settings(
@@ -76,7 +76,7 @@ class Optimizer(Cell):
     ) -> dict[int, _Settings]:
         """Returns the settings of each parameter, by its identity, in the order of the groups."""
         name = type(self).__name__
-        found: dict[int, _Settings] = {}
+        settings: dict[int, _Settings] = {}
         shared_rate = None
         for number, group in enumerate(groups):
             if "order_params" in group:
@@ -90,12 +90,12 @@ class Optimizer(Cell):
             decay = _decay(group.get("weight_decay", weight_decay), name)
             centralized = bool(group.get("grad_centralization", False))
             for parameter in _listed(group["params"]):
-                if id(parameter) in found:
+                if id(parameter) in settings:
                     raise RuntimeError(
                         f"For '{name}', the parameter {parameter.name} is in two groups."
                     )
-                found[id(parameter)] = _Settings(parameter, rate, decay, centralized)
-        return found
+                settings[id(parameter)] = _Settings(parameter, rate, decay, centralized)
+        return settings
 
     def _rate(self, given: Any, name: str) -> Any:
         """Returns a learning rate as a Parameter, or as a ``LearningRateSchedule``."""

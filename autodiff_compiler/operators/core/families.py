@@ -107,11 +107,11 @@ def elementwise(
         if not _arrays(types):
             return [None] * len(types)
         common = arithmetic_dtype(types) if dtype is boolean else dtype(types)
-        found = casts_for(types, common)
+        wanted_casts = casts_for(types, common)
         if dtype is not floating:
-            return found
+            return wanted_casts
         # A template may compute with one operand alone: NumPy's logarithm of a byte is float16.
-        return [common if _is_whole(each) else cast for each, cast in zip(types, found)]
+        return [common if _is_whole(each) else cast for each, cast in zip(types, wanted_casts)]
 
     def result(types: Sequence[Type], **attrs: Any) -> Type:
         shape = broadcast_shapes([shape_of_type(type_) for type_ in types])

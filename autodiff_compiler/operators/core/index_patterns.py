@@ -200,8 +200,10 @@ def keeps_first_axis(index: Index) -> bool:
     NumPy moves the axes of index arrays to the front if they do not stand together.
     """
     places = [k for k, item in enumerate(index) if item not in (None, "...") and not is_slice(item)]
-    whole = not any(map(is_op, index)) and not any(isinstance(item, bool) for item in index)
-    return whole or places[-1] - places[0] == len(places) - 1
+    without_arrays = not any(map(is_op, index)) and not any(
+        isinstance(item, bool) for item in index
+    )
+    return without_arrays or places[-1] - places[0] == len(places) - 1
 
 
 def is_gather(rest: Sequence[Type], index: Index) -> bool:

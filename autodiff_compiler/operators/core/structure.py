@@ -201,10 +201,10 @@ def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> S
     """Returns the shape after a reduction over ``axes`` (None: all)."""
     if shape is None:
         return () if axes is None and not keepdims else None
-    gone = range(len(shape)) if axes is None else [axis % len(shape) for axis in axes]
+    reduced = range(len(shape)) if axes is None else [axis % len(shape) for axis in axes]
     if keepdims:
-        return tuple(1 if axis in gone else dim for axis, dim in enumerate(shape))
-    return tuple(dim for axis, dim in enumerate(shape) if axis not in gone)
+        return tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape))
+    return tuple(dim for axis, dim in enumerate(shape) if axis not in reduced)
 
 
 def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
@@ -218,8 +218,8 @@ def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
 def wide_dtype(dtype: str | None) -> str | None:
     """Returns the dtype in which NumPy sums and multiplies: int64 for integers and bools, but
     uint64."""
-    kept = dtype in (None, "uint64") or is_floating(ArrayType(dtype))
-    return dtype if kept else "int64"
+    is_wide = dtype in (None, "uint64") or is_floating(ArrayType(dtype))
+    return dtype if is_wide else "int64"
 
 
 def widened(types: Sequence[Type]) -> str:

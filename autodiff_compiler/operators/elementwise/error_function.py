@@ -85,10 +85,10 @@ SHORT_MIDDLE = (
 
 def falling(powers: Sequence[float], x: Any) -> Any:
     """Returns the polynomial with these coefficients, the highest power first, by Horner's rule."""
-    found = powers[0] * x + powers[1]
+    result = powers[0] * x + powers[1]
     for each in powers[2:]:
-        found = found * x + each
-    return found
+        result = result * x + each
+    return result
 
 
 def erfc_parts(x: Any) -> Any:

@@ -96,10 +96,10 @@ def _lgamma_numpy(types: Sequence[Type]) -> str:
 def _cotangent_slope(n: int) -> list[float]:
     """Returns the n-th derivative of cot(pi x) over pi^n, as a polynomial in cot(pi x): falling
     powers."""
-    found = np.poly1d([1.0, 0.0])
+    polynomial = np.poly1d([1.0, 0.0])
     for _ in range(n):
-        found = -np.poly1d([1.0, 0.0, 1.0]) * found.deriv()
-    return [float(each) for each in found.coeffs]
+        polynomial = -np.poly1d([1.0, 0.0, 1.0]) * polynomial.deriv()
+    return [float(each) for each in polynomial.coeffs]
 
 
 def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
@@ -115,14 +115,14 @@ def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
         )
         return _reflected(types, text, sign, other)
     up = (-1.0) ** (n + 1)
-    whole = up * math.factorial(n)
+    factor = up * math.factorial(n)
     terms = [
         up * b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
         for k, b in enumerate(_BERNOULLI, 1)
     ]
     text = (
-        f"({_series(whole / n, *terms)} + {whole / 2} / {_Z}) / {_Z} ** {float(n)}"
-        f" + {whole} * np.sum({_BELOW} ** {-float(n + 1)}, axis=-1)"
+        f"({_series(factor / n, *terms)} + {factor / 2} / {_Z}) / {_Z} ** {float(n)}"
+        f" + {factor} * np.sum({_BELOW} ** {-float(n + 1)}, axis=-1)"
     )
     return _reflected(types, text, sign, other)
 

@@ -226,15 +226,15 @@ def _pad_type(types: Sequence[Type], *, widths: Any, value: Any) -> Type:
 
 
 def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
-    made = _pad_type(types, widths=widths, value=value)
-    if not isinstance(made, ArrayType) or not made.is_static or not made.shape:
+    result_type = _pad_type(types, widths=widths, value=value)
+    if not isinstance(result_type, ArrayType) or not result_type.is_static or not result_type.shape:
         constant = f", constant_values={number_text(value)}" if value else ""
         return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
     # np.pad is written in Python for all modes, and takes longer than many a small network.
-    shape = made.shape[0] if len(made.shape) == 1 else made.shape
-    whole = f"np.full({shape}, {number_text(value)}" if value else f"np.zeros({shape}"
+    shape = result_type.shape[0] if len(result_type.shape) == 1 else result_type.shape
+    allocation = f"np.full({shape}, {number_text(value)}" if value else f"np.zeros({shape}"
     place = subscript(inner(widths), 1)
-    return f"{{out}} = {whole}, np.{made.dtype})\n{{out}}[{place}] = {{x}}"
+    return f"{{out}} = {allocation}, np.{result_type.dtype})\n{{out}}[{place}] = {{x}}"
 
 
 def inner(widths: Sequence[tuple[int, int]]) -> Index:
@@ -264,9 +264,9 @@ def _flip_numpy(types: Sequence[Type], *, axes: Sequence[int] | None) -> str:
     if not shape:
         return f"np.flip({{x}}{axis_text(axes)})"
     rank = len(shape)
-    turned = range(rank) if axes is None else [axis % rank for axis in axes]
+    flipped = range(rank) if axes is None else [axis % rank for axis in axes]
     backward = ("slice", None, None, -1)
-    places = [backward if axis in turned else FULL for axis in range(max(turned, default=0) + 1)]
+    places = [backward if axis in flipped else FULL for axis in range(max(flipped, default=0) + 1)]
     return f"{{x}}[{subscript(tuple(places), 1)}]"
 
 

@@ -229,12 +229,12 @@ subtract_at = OpDef(
 def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = operands_of(index)
     place = f"{{out}}[{subscript(index, 0)}]"
-    found = static_sizes(index_shape(shape, index, types[:rest]))
-    if found is None:
+    known_sizes = static_sizes(index_shape(shape, index, types[:rest]))
+    if known_sizes is None:
         order = f"np.arange({place}.size).reshape({place}.shape)"
     else:
-        sizes = "" if len(found) == 1 else f".reshape({', '.join(map(str, found))})"
-        order = f"np.arange({math.prod(found)}){sizes}"
+        sizes = "" if len(known_sizes) == 1 else f".reshape({', '.join(map(str, known_sizes))})"
+        order = f"np.arange({math.prod(known_sizes)}){sizes}"
     empty = f"{{out}} = np.empty({shape_text(types, shape, rest)}, np.int64)"
     return f"{empty}\n{place} = {order}\n{{out}} = {place} == {order}"
 

@@ -96,8 +96,8 @@ def _winners(acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> t
 def _extreme(name: str, doc: str) -> OpDef:
     def to_acc(part: Any, acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> Any:
         old, _, count = _winners(acc, v, out, rest, index)
-        kept = where(old, read(part, *rest, index=index) / count, 0.0)
-        return set_item(part, kept, *rest, index=index)
+        unchanged = where(old, read(part, *rest, index=index) / count, 0.0)
+        return set_item(part, unchanged, *rest, index=index)
 
     def to_v(ct: Any, acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> Any:
         _, new, count = _winners(acc, v, out, rest, index)

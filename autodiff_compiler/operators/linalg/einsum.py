@@ -82,13 +82,13 @@ def _einsum_back(position: int) -> Callable[..., Any]:
             (term, shape_of_type(type_of(value)))
             for term, value in zip([wanted, *terms], [rest[position], *others])
         ]
-        found = {*out, *"".join(terms)}
-        kept = "".join(letter for letter in wanted if letter in found)
-        part = einsum(ct, *others, equation=f"{','.join([out, *terms])}->{kept}")
-        missing = tuple(axis for axis, letter in enumerate(wanted) if letter not in found)
+        available = {*out, *"".join(terms)}
+        summed = "".join(letter for letter in wanted if letter in available)
+        part = einsum(ct, *others, equation=f"{','.join([out, *terms])}->{summed}")
+        missing = tuple(axis for axis, letter in enumerate(wanted) if letter not in available)
         x = rest[position]
         part = expand_dims(part, axes=missing) if missing else part
-        if any(_unsized(letter, term, shape) for letter in kept for term, shape in shapes):
+        if any(_unsized(letter, term, shape) for letter in summed for term, shape in shapes):
             # An unknown size may be 1 and broadcast, here or in another operand.
             return unbroadcast(part + zeros_like(x), x)
         return cast_like(broadcast_like(part, x) if missing else part, x)

@@ -138,14 +138,14 @@ def _cofactors_slope_numpy(types: Sequence[Type]) -> str:
 
 def _third(x: Value, one: Any, other: Any) -> Any:
     """Returns the third derivative of det along two matrices, as a matrix; x is regular."""
-    inverted, whole = swap_last_axes(inverse(x)), cofactors(x)
-    turned = matmul(inverted, swap_last_axes(other))
-    back = matmul(matmul(whole, swap_last_axes(one)), inverted)
+    inverted, cofactor = swap_last_axes(inverse(x)), cofactors(x)
+    product = matmul(inverted, swap_last_axes(other))
+    back = matmul(matmul(cofactor, swap_last_axes(one)), inverted)
     across = matmul(matmul(other, swap_last_axes(inverted)), one)
     return (
         _scaled(_total(inverted * other, x), x, cofactors_slope(x, one))
-        - _scaled(_total(one * whole, x), x, matmul(turned, inverted))
-        + matmul(turned, back)
+        - _scaled(_total(one * cofactor, x), x, matmul(product, inverted))
+        + matmul(product, back)
         - cofactors_slope(x, across)
     )
 
@@ -285,18 +285,18 @@ cholesky = of_matrix(
 
 
 def _pinv_back(ct: Value, x: Value, out: Value) -> Any:
-    turned, side = swap_last_axes(out), swap_last_axes(ct)
-    right = matmul(side, matmul(out, turned))
-    left = matmul(matmul(turned, out), side)
-    through = matmul(matmul(turned, ct), turned)
+    out_t, side = swap_last_axes(out), swap_last_axes(ct)
+    right = matmul(side, matmul(out, out_t))
+    left = matmul(matmul(out_t, out), side)
+    through = matmul(matmul(out_t, ct), out_t)
     right = right - matmul(x, matmul(out, right))
     return right + (left - matmul(matmul(left, out), x)) - through
 
 
 def _pinv_forward(dot: Value, x: Value, out: Value) -> Any:
-    turned, side = swap_last_axes(out), swap_last_axes(dot)
-    left = matmul(matmul(out, turned), side)
-    right = matmul(side, matmul(turned, out))
+    out_t, side = swap_last_axes(out), swap_last_axes(dot)
+    left = matmul(matmul(out, out_t), side)
+    right = matmul(side, matmul(out_t, out))
     through = matmul(matmul(out, dot), out)
     right = right - matmul(out, matmul(x, right))
     return left - matmul(matmul(left, x), out) + right - through

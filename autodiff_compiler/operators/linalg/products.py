@@ -106,9 +106,9 @@ def _side_by_side(x: Value) -> Value:
     """Returns the matrices in ``x``, of known sizes, beside each other."""
     *matrices, rows, columns = array_type(x).static_shape
     rank = len(matrices)
-    turned = transpose(x, perm=(rank, *range(rank), rank + 1))
+    transposed = transpose(x, perm=(rank, *range(rank), rank + 1))
     beside = math.prod([*matrices, columns])
-    return reshape(turned, shape=(rows, beside))
+    return reshape(transposed, shape=(rows, beside))
 
 
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:

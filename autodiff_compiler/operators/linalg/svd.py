@@ -76,15 +76,15 @@ singular_values: OpDef = _part(
 def _left_back(ct: Value, x: Value, out: Value) -> Any:
     s = singular_values(x)
     inner = matmul(swap_last_axes(out), ct)
-    turned = matmul(out, _inverse_gaps(s) * (inner - swap_last_axes(inner)) * _row(s))
+    rotated = matmul(out, _inverse_gaps(s) * (inner - swap_last_axes(inner)) * _row(s))
     outside = (ct - matmul(out, inner)) / _row(s)
-    return matmul(turned + outside, right_vectors(x))
+    return matmul(rotated + outside, right_vectors(x))
 
 
 def _left_forward(dot: Value, x: Value, out: Value) -> Any:
     s, core, right = singular_values(x), _core(x, dot), swap_last_axes(right_vectors(x))
-    turned = _inverse_gaps(s) * (core * _row(s) + _column(s) * swap_last_axes(core))
-    return matmul(out, turned) + (matmul(dot, right) - matmul(out, core)) / _row(s)
+    rotation = _inverse_gaps(s) * (core * _row(s) + _column(s) * swap_last_axes(core))
+    return matmul(out, rotation) + (matmul(dot, right) - matmul(out, core)) / _row(s)
 
 
 left_vectors: OpDef = _part(
@@ -101,15 +101,17 @@ left_vectors: OpDef = _part(
 def _right_back(ct: Value, x: Value, out: Value) -> Any:
     s = singular_values(x)
     inner = matmul(out, swap_last_axes(ct))
-    turned = matmul(_column(s) * _inverse_gaps(s) * (inner - swap_last_axes(inner)), out)
+    rotated = matmul(_column(s) * _inverse_gaps(s) * (inner - swap_last_axes(inner)), out)
     outside = (ct - matmul(swap_last_axes(inner), out)) / _column(s)
-    return matmul(left_vectors(x), turned + outside)
+    return matmul(left_vectors(x), rotated + outside)
 
 
 def _right_forward(dot: Value, x: Value, out: Value) -> Any:
     s, core, left = singular_values(x), _core(x, dot), swap_last_axes(left_vectors(x))
-    turned = swap_last_axes(_inverse_gaps(s) * (_column(s) * core + swap_last_axes(core) * _row(s)))
-    return matmul(turned, out) + (matmul(left, dot) - matmul(core, out)) / _column(s)
+    rotation = swap_last_axes(
+        _inverse_gaps(s) * (_column(s) * core + swap_last_axes(core) * _row(s))
+    )
+    return matmul(rotation, out) + (matmul(left, dot) - matmul(core, out)) / _column(s)
 
 
 right_vectors: OpDef = _part(

@@ -50,8 +50,8 @@ def _place(i: Type, shape: Shape, axis: int) -> str | None:
         else []
     )
     axis %= rank
-    kept = [*range(axis), *range(axis + 1, rank)]
-    if not parts or any(sizes[place] != shape[place] for place in kept):
+    other_axes = [*range(axis), *range(axis + 1, rank)]
+    if not parts or any(sizes[place] != shape[place] for place in other_axes):
         return None
     return ", ".join("{i}" if place == axis else part for place, part in enumerate(parts))
 
@@ -175,17 +175,19 @@ def _is_half(types: Sequence[Type]) -> bool:
 
 
 def _softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
-    kept = axis_text((axis,), True)
-    total, largest = (method_text(types, *call) for call in (("sum", kept, "{out}"), ("max", kept)))
+    with_axis = axis_text((axis,), True)
+    total, largest = (
+        method_text(types, *call) for call in (("sum", with_axis, "{out}"), ("max", with_axis))
+    )
     last = as_before(types, f"{{out}} / {total}")
     return f"{{out}} = np.exp({in_single(types)} - {largest})\n{{out}} = {last}"
 
 
 def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
-    kept = axis_text((axis,), True)
-    total = method_text(types, "sum", kept, "np.exp({out})")
+    with_axis = axis_text((axis,), True)
+    total = method_text(types, "sum", with_axis, "np.exp({out})")
     last = as_before(types, f"{{out}} - np.log({total})")
-    largest = method_text(types, "max", kept)
+    largest = method_text(types, "max", with_axis)
     return f"{{out}} = {in_single(types)} - {largest}\n{{out}} = {last}"
 
 

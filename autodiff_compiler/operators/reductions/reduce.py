@@ -63,8 +63,8 @@ def _result(dtype: Callable[[Any], str | None]) -> Callable[..., Type]:
         (x,) = types
         shape = shape_of_type(x)
         normal_axes(axes, None if shape is None else len(shape))
-        found = dtype(x.dtype) if isinstance(x, ArrayType) else dtype("float64")
-        return ArrayType(found, reduced_shape(shape, axes, keepdims))
+        result_dtype = dtype(x.dtype) if isinstance(x, ArrayType) else dtype("float64")
+        return ArrayType(result_dtype, reduced_shape(shape, axes, keepdims))
 
     return rule
 
@@ -329,24 +329,24 @@ std = OpDef(
 
 
 def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
-    kept = axis_text(axes, keepdims or axes is not None)
-    total = method_text(types, "sum", kept, f"np.exp({in_single(types)} - {{out}})")
+    with_axes = axis_text(axes, keepdims or axes is not None)
+    total = method_text(types, "sum", with_axes, f"np.exp({in_single(types)} - {{out}})")
     total = f"{{out}} + np.log({total})"
     if axes is not None and not keepdims:
         total = f"({total}).squeeze({axis_text(axes)[2:]})"
     total = as_before(types, total)
     shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is NaN
-    return f"{{out}} = {method_text(types, 'max', kept)}\n{shift}\n{{out}} = {total}"
+    return f"{{out}} = {method_text(types, 'max', with_axes)}\n{shift}\n{{out}} = {total}"
 
 
 def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:
     if x.dtype_name not in ("float32", "float64"):
         return None  # float16 is computed in float32
-    kept = keepdims or axes is not None
-    largest = stop_gradient(max(x, axes=axes, keepdims=kept, first=False))
+    keeps = keepdims or axes is not None
+    largest = stop_gradient(max(x, axes=axes, keepdims=keeps, first=False))
     largest = where(isfinite(largest), largest, 0.0)
-    found = log(sum_(exp(x - largest), axes=axes, keepdims=kept)) + largest
-    return squeeze(found, axes=axes) if kept and not keepdims else found
+    result = log(sum_(exp(x - largest), axes=axes, keepdims=keeps)) + largest
+    return squeeze(result, axes=axes) if keeps and not keepdims else result
 
 
 def _shares(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:

@@ -25,7 +25,7 @@ Sizes = Sequence[int]
 
 def _slices(dims: Sequence[Dim], name: str, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
     """Returns the subscript of the elements of the images ``name`` that tap (i, j, …) reads."""
-    found = []
+    slices = []
     for axis, (letter, dim, k, step, gap) in enumerate(zip("ijk", dims, size, stride, dilation)):
         start = letter if gap == 1 else f"{gap} * {letter}"
         count = count_windows(dim, k, step, gap)
@@ -33,8 +33,8 @@ def _slices(dims: Sequence[Dim], name: str, size: Sizes, stride: Sizes, dilation
             stop = f"{start} + {(count - 1) * step + 1}"
         else:
             stop = f"{name}.shape[{axis - len(size)}] - {(k - 1) * gap} + {start}"
-        found.append(f"{start} : {stop}" + (f" : {step}" if step > 1 else ""))
-    return f"{name}[..., {', '.join(found)}]"
+        slices.append(f"{start} : {stop}" + (f" : {step}" if step > 1 else ""))
+    return f"{name}[..., {', '.join(slices)}]"
 
 
 def _space(type_: Type, rank: int) -> Sequence[Dim]:
@@ -67,10 +67,10 @@ def _type(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes)
 def _forward_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
     taken = _slices(_space(types[0], len(size)), "{x}", size, stride, dilation)
     term = f"{taken} * {{w}}{_tap(size)}"
-    made = _type(types, size=size, stride=stride, dilation=dilation)
-    if not isinstance(made, ArrayType) or not made.is_static:
+    result_type = _type(types, size=size, stride=stride, dilation=dilation)
+    if not isinstance(result_type, ArrayType) or not result_type.is_static:
         return "{out} = 0.0" + for_taps(size, f"{{out}} = {{out}} + {term}")
-    zeros = f"{{out}} = np.zeros({made.shape}, np.{made.dtype})"
+    zeros = f"{{out}} = np.zeros({result_type.shape}, np.{result_type.dtype})"
     return zeros + for_taps(size, f"{{out}} += {term}")
 
 
@@ -132,12 +132,12 @@ def _kernel_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation
     rank, letters = len(size), ", ".join("ijk"[: len(size)])
     taken = _slices(_space(types[1], rank), "{x}", size, stride, dilation)
     axes = (0, *range(2, 2 + rank))
-    made = _kernel_type(types, size=size)
-    whole = f"({{x}}.shape[1], {', '.join(map(str, size))}), {{v}}.dtype"
-    if isinstance(made, ArrayType) and made.is_static:
-        whole = f"{made.shape}, np.{made.dtype}"
+    result_type = _kernel_type(types, size=size)
+    shape = f"({{x}}.shape[1], {', '.join(map(str, size))}), {{v}}.dtype"
+    if isinstance(result_type, ArrayType) and result_type.is_static:
+        shape = f"{result_type.shape}, np.{result_type.dtype}"
     total = f"({{v}} * {taken}).sum(axis={axes})"
-    return f"{{out}} = np.zeros({whole})" + for_taps(size, f"{{out}}[:, {letters}] = {total}")
+    return f"{{out}} = np.zeros({shape})" + for_taps(size, f"{{out}}[:, {letters}] = {total}")
 
 
 def _kernel_type(types: Sequence[Type], *, size: Sizes, **window: Sizes) -> Type:

@@ -87,9 +87,9 @@ class _Taps:
         """Returns element ``number`` of every window of ``x``, as a view."""
         start, left = number * self.dilation, (self.size - 1 - number) * self.dilation
         stop = -left if left and not self.ends_anyway(start) else None
-        found = ("slice", start or None, stop, self.stride if self.stride > 1 else None)
-        whole = ("slice", None, None, None)
-        return index(x, index=("...", found, *[whole] * (len(self.after) // 3)))
+        taken = ("slice", start or None, stop, self.stride if self.stride > 1 else None)
+        full = ("slice", None, None, None)
+        return index(x, index=("...", taken, *[full] * (len(self.after) // 3)))
 
     @property
     def apart(self) -> bool:
@@ -130,10 +130,10 @@ def _parts(join: OpDef) -> Callable[..., Any]:
 
     def parts(x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
         taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
-        found = taps.of(x, 0)
+        joined = taps.of(x, 0)
         for number in range(1, size):
-            found = join(found, taps.of(x, number))
-        return None if size == 1 else found
+            joined = join(joined, taps.of(x, number))
+        return None if size == 1 else joined
 
     return parts
 
@@ -203,10 +203,10 @@ def _first_parts(
         out = empty(shape=x.type.shape, dtype=x.type.dtype)
         for number in (1, 0):
             mask = later if number else invert(later)
-            made = compute_into(
+            written = compute_into(
                 ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}")
             )
-            out = after_write(made, out)
+            out = after_write(written, out)
         return out
     if not 1 < size <= costs().unrolled_window_elements or x.type.dtype not in BITS:
         return None

@@ -51,15 +51,15 @@ def _tile_type(types: Sequence[Type], *, counts: Sequence[int]) -> Type:
 def _folded(ct: Value, x: Value, counts: Sequence[tuple[int, int]]) -> Any:
     """Sums ``ct`` over repetitions: each axis is (before, size, after), and only size stays."""
     dims: list[Any] = []
-    gone: list[int] = []
+    summed_axes: list[int] = []
     for axis, (before, after) in enumerate(counts):
-        for count, kept in ((before, False), (size_along(x, (axis,)), True), (after, False)):
-            if kept or count != 1:
-                gone += [] if kept else [len(dims)]
+        for count, stays in ((before, False), (size_along(x, (axis,)), True), (after, False)):
+            if stays or count != 1:
+                summed_axes += [] if stays else [len(dims)]
                 dims.append(count)
     known = tuple(dim if isinstance(dim, int) else None for dim in dims)
     operands = () if None not in known else (make_tuple(*dims),)
-    return sum_(reshape(ct, *operands, shape=known), axes=tuple(gone), keepdims=False)
+    return sum_(reshape(ct, *operands, shape=known), axes=tuple(summed_axes), keepdims=False)
 
 
 def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
@@ -68,10 +68,10 @@ def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
     if shape is None:
         return None
     pairs = [*zip(counts, shape)]
-    made = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.dtype_name)
-    place = reshape(made, shape=tuple(dim for pair in pairs for dim in pair))
+    tiles = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.dtype_name)
+    place = reshape(tiles, shape=tuple(dim for pair in pairs for dim in pair))
     once = expand_dims(x, axes=tuple(range(0, 2 * len(shape), 2)))
-    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), made)
+    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), tiles)
 
 
 tile: OpDef = linear(
@@ -133,15 +133,15 @@ def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> An
     assert isinstance(x.type, ArrayType)
     sizes: list[Any] = [*shape]
     sizes[axis] *= counts
-    made = empty(shape=tuple(sizes), dtype=x.type.dtype)
+    repeated = empty(shape=tuple(sizes), dtype=x.type.dtype)
     if counts == 2 and axis == len(shape) - 1:  # copying pair by pair takes three times as long
         for number in range(2):
-            place = index(made, index=("...", ("slice", number or None, None, 2)))
-            made = after_write(compute_into(x, place, text="np.copyto({1}, {0})"), made)
-        return made
-    place = reshape(made, shape=(*shape[: axis + 1], counts, *shape[axis + 1 :]))
+            place = index(repeated, index=("...", ("slice", number or None, None, 2)))
+            repeated = after_write(compute_into(x, place, text="np.copyto({1}, {0})"), repeated)
+        return repeated
+    place = reshape(repeated, shape=(*shape[: axis + 1], counts, *shape[axis + 1 :]))
     once = expand_dims(x, axes=(axis + 1,))
-    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), made)
+    return after_write(compute_into(once, place, text="np.copyto({1}, {0})"), repeated)
 
 
 repeat: OpDef = linear(
@@ -265,15 +265,15 @@ def _matrix(types: Sequence[Type], **attrs: Any) -> Type:
 
 
 def _triangle(name: str, doc: str) -> OpDef:
-    made: OpDef = linear(
+    operator: OpDef = linear(
         name,
         doc,
         numpy=lambda types, *, offset: f"np.{name}({{x}}" + (f", {offset})" if offset else ")"),
         result=_matrix,
-        adjoint={"x": lambda ct, offset: made(ct, offset=offset)},
+        adjoint={"x": lambda ct, offset: operator(ct, offset=offset)},
         label=f"{{x}}_{name}",
     )
-    return made
+    return operator
 
 
 tril = _triangle("tril", "The lower triangle of each matrix; zero above diagonal number offset.")

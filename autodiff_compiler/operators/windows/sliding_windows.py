@@ -175,27 +175,27 @@ def _tensordot_type(types: Sequence[Type], *, axes: tuple[Sizes, Sizes]) -> Type
     return ArrayType(a.dtype, (*rows, *columns))
 
 
-def _free(x: Value, gone: Sizes) -> list[int]:
-    return [axis for axis in range(x.ndim or 0) if axis not in gone]
+def _free(x: Value, contracted: Sizes) -> list[int]:
+    return [axis for axis in range(x.ndim or 0) if axis not in contracted]
 
 
 def _tensordot_left(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) -> Value:
     """Returns ``ct`` times b, summed over the axes of b in the result; the contracted axes come
     first."""
-    brought, kept = _free(b, axes[1]), _free(a, axes[0])
-    over = (tuple(brought), tuple(range(len(kept), len(kept) + len(brought))))
+    brought, own_axes = _free(b, axes[1]), _free(a, axes[0])
+    over = (tuple(brought), tuple(range(len(own_axes), len(own_axes) + len(brought))))
     # np.tensordot sums fastest over the first factor's last axes; b's order of the summed axes
     order = sorted(range(len(axes[1])), key=lambda k: axes[1][k])
-    have = [*(axes[0][k] for k in order), *kept]
+    have = [*(axes[0][k] for k in order), *own_axes]
     return _ordered(tensordot(b, ct, axes=over), have)
 
 
 def _tensordot_right(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) -> Value:
     """Returns a times ``ct``, summed over the axes of a in the result."""
-    brought, kept = _free(a, axes[0]), _free(b, axes[1])
+    brought, own_axes = _free(a, axes[0]), _free(b, axes[1])
     over = (tuple(brought), tuple(range(len(brought))))
     order = sorted(range(len(axes[0])), key=lambda k: axes[0][k])
-    have = [*(axes[1][k] for k in order), *kept]
+    have = [*(axes[1][k] for k in order), *own_axes]
     return _ordered(tensordot(a, ct, axes=over), have)
 
 

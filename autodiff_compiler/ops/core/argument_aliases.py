@@ -30,7 +30,9 @@ def also(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def widened(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> R:
-            renamed = {own: kwargs.pop(name) for name, own in names.items() if name in kwargs}
+            renamed = {
+                parameter: kwargs.pop(name) for name, parameter in names.items() if name in kwargs
+            }
             return function(
                 *args, **kwargs, **renamed
             )  # Python reports an argument that is given under both names

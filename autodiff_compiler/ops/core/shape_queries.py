@@ -100,8 +100,8 @@ def axes_of(axis: Any, x: Any) -> tuple[int, ...] | None:
 
 def axis_of(axis: int, rank: int | None) -> int:
     """Returns an axis counted from the front where the rank is known."""
-    (found,) = normal_axes(axis, rank) or (axis,)
-    return found
+    (normal,) = normal_axes(axis, rank) or (axis,)
+    return normal
 
 
 def in_dtype(x: Any, dtype: Any) -> Tensor:

@@ -159,8 +159,8 @@ def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tens
     if not isinstance(split_size_or_sections, int):
         return _pieces(tensor, list(split_size_or_sections), axis)
     step = split_size_or_sections
-    whole, rest = divmod(size, step)
-    return _pieces(tensor, [step] * whole + [rest] * bool(rest), axis)
+    full_pieces, rest = divmod(size, step)
+    return _pieces(tensor, [step] * full_pieces + [rest] * bool(rest), axis)
 
 
 def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:

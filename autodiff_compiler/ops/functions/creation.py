@@ -64,8 +64,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     bounds = tuple(
         ("op", values.index(bound)) if isinstance(bound, Value) else bound for bound in given
     )
-    whole = all(isinstance(bound, int) or bound in values and bound.type == INT for bound in given)
-    name = ("int64" if whole else "float32") if dtype is None else to_numpy_name(dtype)
+    all_integers = all(
+        isinstance(bound, int) or bound in values and bound.type == INT for bound in given
+    )
+    name = ("int64" if all_integers else "float32") if dtype is None else to_numpy_name(dtype)
     return wrap(creation.arange(*values, bounds=bounds, dtype=name))
 
 

@@ -47,8 +47,8 @@ def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
             longest = max(longest, dots, key=len)
             terms[k] = term.replace("...", dots)
     if not arrow:
-        whole = "".join(terms)
-        once = sorted(c for c in set(whole) if whole.count(c) == 1 and c not in longest)
+        letters = "".join(terms)
+        once = sorted(c for c in set(letters) if letters.count(c) == 1 and c not in longest)
         out = "..." + "".join(once)
     out = out.replace("...", longest)
     for letter in out:
@@ -78,16 +78,16 @@ def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
         for letter, dim in zip(term, shape_of(x) or ())
         if dim not in (1, None)
     }
-    found = []
+    reduced = []
     for x, term in pairs:
         shape = shape_of(x)
         if shape is not None and len(shape) == len(term):
-            gone = tuple(k for k, c in enumerate(term) if shape[k] == 1 and c in large)
-            if gone:
-                x = concat_and_pad.squeeze(x, axes=gone)
-                term = "".join(c for k, c in enumerate(term) if k not in gone)
-        found.append((x, term))
-    return found
+            dropped = tuple(k for k, c in enumerate(term) if shape[k] == 1 and c in large)
+            if dropped:
+                x = concat_and_pad.squeeze(x, axes=dropped)
+                term = "".join(c for k, c in enumerate(term) if k not in dropped)
+        reduced.append((x, term))
+    return reduced
 
 
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:

@@ -67,8 +67,8 @@ def one_hot(
     classes = arrays.reshape(creation.arange(depth), (-1, *(1,) * (rank - place)))
     hit = comparisons.equal(arrays.expand_dims(indices, place), classes)
     if dtype_of(on_value) is None and dtype_of(off_value) is None:
-        whole = isinstance(on_value, int) and isinstance(off_value, int)
-        hit = in_dtype(hit, int64 if whole else "float32")
+        both_integers = isinstance(on_value, int) and isinstance(off_value, int)
+        hit = in_dtype(hit, int64 if both_integers else "float32")
         return hit if (on_value, off_value) == (1, 0) else hit * (on_value - off_value) + off_value
     return arithmetic.where(hit, on_value, off_value)
 

@@ -138,18 +138,18 @@ def matrix_diag(
     if num_rows == num_cols == -1:
         rows = columns = max(rows, columns)
     rows, columns = rows if num_rows == -1 else num_rows, columns if num_cols == -1 else num_cols
-    whole = min(rows, columns - k) if k > 0 else min(rows + k, columns)
-    if whole != size:
+    length = min(rows, columns - k) if k > 0 else min(rows + k, columns)
+    if length != size:
         raise ShapeError(
-            f"diagonal {k} of a matrix of {rows} by {columns} has {whole} elements, not {size}",
+            f"diagonal {k} of a matrix of {rows} by {columns} has {length} elements, not {size}",
             "give num_rows and num_cols that fit",
         )
     shape = (*lead, rows, columns)
-    placed = rearrange.put_diagonal(x, shape=shape, offset=k)
+    matrices = rearrange.put_diagonal(x, shape=shape, offset=k)
     if isinstance(padding_value, (int, float)) and padding_value == 0:
-        return placed
+        return matrices
     ones = rearrange.put_diagonal(creation.ones_like(x), shape=shape, offset=k)
-    return placed + in_dtype(padding_value * (1 - ones), dtype_of(x))
+    return matrices + in_dtype(padding_value * (1 - ones), dtype_of(x))
 
 
 def vander(x: Any, N: int | None = None) -> Tensor:
@@ -201,17 +201,17 @@ def cholesky(input_x: Any, upper: bool = False) -> Tensor:
 def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
     """Returns the inverse of the matrix whose Cholesky factor this is."""
     factor = rearrange.triu(input_x, offset=0) if upper else rearrange.tril(input_x, offset=0)
-    turned = matrix_functions.inverse(factor)
+    inverted = matrix_functions.inverse(factor)
     if upper:
-        return arrays.matmul(turned, structure.swap_last_axes(turned))
-    return arrays.matmul(structure.swap_last_axes(turned), turned)
+        return arrays.matmul(inverted, structure.swap_last_axes(inverted))
+    return arrays.matmul(structure.swap_last_axes(inverted), inverted)
 
 
 def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
     """Solves A @ X = input for X, where input2 is the Cholesky factor of A."""
     factor = rearrange.triu(input2, offset=0) if upper else rearrange.tril(input2, offset=0)
-    turned = structure.swap_last_axes(factor)
-    lower, higher = (turned, factor) if upper else (factor, turned)
+    transposed = structure.swap_last_axes(factor)
+    lower, higher = (transposed, factor) if upper else (factor, transposed)
     return matrix_functions.solve(higher, matrix_functions.solve(lower, input))
 
 

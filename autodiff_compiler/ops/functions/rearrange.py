@@ -94,8 +94,8 @@ def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
         return input
     if k % 4 == 2:
         return reductions.flip(input, (first, second))
-    turned = reductions.flip(input, (second if k % 4 == 1 else first,))
-    return arrays.swapaxes(turned, first, second)
+    flipped = reductions.flip(input, (second if k % 4 == 1 else first,))
+    return arrays.swapaxes(flipped, first, second)
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:

@@ -122,8 +122,8 @@ def log_softmax(logits: Any, axis: int = -1) -> Tensor:
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
     """Returns running sums along an axis, in ``dtype`` or that of x; bools in int64."""
     total = axis_functions.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
-    own = None if dtype_of(x) == "bool" else dtype_of(x)
-    return in_dtype(total, own if dtype is None else dtype)
+    own_dtype = None if dtype_of(x) == "bool" else dtype_of(x)
+    return in_dtype(total, own_dtype if dtype is None else dtype)
 
 
 @unaliased

@@ -37,8 +37,8 @@ def shifted(x: Any, axis: int) -> Any:
     """Shifts the elements by one along an axis: a one comes first, the last is dropped."""
     axis = axis_of(axis, known_rank(x, "an exclusive product"))
     widths = tuple((int(axis == other), 0) for other in range(known_rank(x, "pad")))
-    kept = indexing.index(x, index=(*(FULL,) * axis, ("slice", None, -1, None)))
-    return concat_and_pad.pad(kept, widths=widths, value=1)
+    leading = indexing.index(x, index=(*(FULL,) * axis, ("slice", None, -1, None)))
+    return concat_and_pad.pad(leading, widths=widths, value=1)
 
 
 def logcumsumexp(input: Any, axis: int) -> Tensor:
@@ -172,15 +172,17 @@ def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any
         return _power_norm(x, 2, tuple(axes), keepdims)
     rows, columns = (axis_of(axis, rank_of(x)) for axis in (dim or (0, 1)))
     if ord in (2, -2, "nuc"):
-        found = _of_singular_values(rearrange.moveaxis(x, (rows, columns), (-2, -1)), ord)
-        return arrays.expand_dims(found, tuple(sorted((rows, columns)))) if keepdims else found
+        result = _of_singular_values(rearrange.moveaxis(x, (rows, columns), (-2, -1)), ord)
+        return arrays.expand_dims(result, tuple(sorted((rows, columns)))) if keepdims else result
     if ord not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"there is no norm {ord!r} of a matrix")
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     extreme = reduce.max if ord > 0 else reduce.min
     sums = reductions.sum(arithmetic.abs(x), inner, True)
-    found = extreme(sums, axes=(outer,), keepdims=True, first=True)
-    return found if keepdims else concat_and_pad.squeeze(found, axes=tuple(sorted((rows, columns))))
+    result = extreme(sums, axes=(outer,), keepdims=True, first=True)
+    return (
+        result if keepdims else concat_and_pad.squeeze(result, axes=tuple(sorted((rows, columns))))
+    )
 
 
 def _of_singular_values(x: Any, ord: Any) -> Any:

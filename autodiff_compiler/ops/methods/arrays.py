@@ -120,8 +120,8 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
 def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
     """Returns for each place the element of the choice that the int there names."""
     if isinstance(choices, (tuple, list)):
-        made = (c if hasattr(c, "__apply_operator__") else Tensor(c) for c in choices)
-        choices = arrays.stack(tuple(made))
+        tensors = (c if hasattr(c, "__apply_operator__") else Tensor(c) for c in choices)
+        choices = arrays.stack(tuple(tensors))
     count, *sizes = arrays.shape(choices)
     places = _inside(arrays.broadcast_to(self, sizes), count, mode)
     return concat_and_pad.squeeze(

@@ -294,8 +294,8 @@ def convolution_adjoint(
         (dim - 1) * step + span(k, gap)
         for dim, step, k, gap in zip(have[2:], stride, size, dilation)
     ]
-    whole = [max(far, low + dim) for far, low, dim in zip(reach, start, sizes)]
-    shape, rest = shape_and_operands((arrays.shape(x)[0], channels, *whole))
+    full_sizes = [max(far, low + dim) for far, low, dim in zip(reach, start, sizes)]
+    shape, rest = shape_and_operands((arrays.shape(x)[0], channels, *full_sizes))
     out = sliding_windows.overlap_add(
         laid, *rest, shape=shape, size=size, stride=tuple(stride), dilation=tuple(dilation)
     )
@@ -390,8 +390,10 @@ def fold(
     size, sizes = each(kernel_size, 2, "kernel_size"), each(output_size, 2, "output_size")
     stride, dilation = each(stride, 2, "stride"), each(dilation, 2, "dilation")
     widths = sides(padding, 2)
-    whole = [dim + low + high for dim, (low, high) in zip(sizes, widths)]
-    counts: list[Any] = list(map(sliding_windows.count_windows, whole, size, stride, dilation))
+    padded_sizes = [dim + low + high for dim, (low, high) in zip(sizes, widths)]
+    counts: list[Any] = list(
+        map(sliding_windows.count_windows, padded_sizes, size, stride, dilation)
+    )
     have = dims(input)
     channels = have[1] // _product(size)
     if channels * _product(size) != have[1] or have[2] not in (None, counts[0] * counts[1]):
@@ -401,7 +403,7 @@ def fold(
         )
     taps = arrays.reshape(input, (-1, channels, *size, *counts))
     laid = structure.transpose(taps, perm=(0, 1, 4, 5, 2, 3))
-    shape, rest = shape_and_operands((arrays.shape(input)[0], channels, *whole))
+    shape, rest = shape_and_operands((arrays.shape(input)[0], channels, *padded_sizes))
     image = sliding_windows.overlap_add(
         laid, *rest, shape=shape, size=size, stride=stride, dilation=dilation
     )

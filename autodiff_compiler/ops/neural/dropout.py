@@ -49,8 +49,8 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
     dtype = dtype_of(x)
     if dtype is not None and "float" not in dtype:
         raise TypeError(f"dropout takes floats, but got a Tensor of {dtype}")
-    kept = _mask_of_kept(x, p, seed, lead)
-    return x * kept / round(1.0 - p, 12), kept
+    mask = _mask_of_kept(x, p, seed, lead)
+    return x * mask / round(1.0 - p, 12), mask
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None) -> Tensor:
@@ -91,14 +91,14 @@ def dropped_with_mask(x: Any, keep_prob: float, seed: Any = None) -> tuple[Any, 
     dtype."""
     if keep_prob == 1.0:
         return structure.copy(x), structure.full_like(x, value=1)
-    out, kept = _dropped(x, round(1.0 - keep_prob, 12), seed)
-    return out, structure.cast(kept, dtype=dtype_of(out) or "float32")
+    out, mask = _dropped(x, round(1.0 - keep_prob, 12), seed)
+    return out, structure.cast(mask, dtype=dtype_of(out) or "float32")
 
 
 def channels_with_mask(x: Any, keep_prob: float) -> tuple[Any, Any]:
     """Returns the result of ``Dropout2D`` and ``Dropout3D``: the output, and the mask as bools."""
-    out, kept = _dropped(x, round(1.0 - keep_prob, 12), None, 2)
-    return out, arrays.broadcast_to(kept, arrays.shape(x))
+    out, mask = _dropped(x, round(1.0 - keep_prob, 12), None, 2)
+    return out, arrays.broadcast_to(mask, arrays.shape(x))
 
 
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:

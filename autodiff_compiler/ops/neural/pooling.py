@@ -345,8 +345,8 @@ def _adaptive_avg(x: Any, output_size: Any, space: int) -> Any:
         inside = place < stop
         count = structure.sum_(inside, axes=(1,), keepdims=False)
         shape = (*dims(place), *(1,) * (rank - axis - 1))
-        kept = arithmetic.where(structure.reshape(inside, shape=shape), picked, 0.0)
-        total = structure.sum_(kept, axes=(axis + 1,), keepdims=False)
+        inside_values = arithmetic.where(structure.reshape(inside, shape=shape), picked, 0.0)
+        total = structure.sum_(inside_values, axes=(axis + 1,), keepdims=False)
         x = total / structure.cast(
             structure.reshape(count, shape=(want, *shape[2:])), dtype=dtype_of(total) or "float32"
         )
@@ -367,10 +367,10 @@ def _adaptive_max(x: Any, output_size: Any, space: int, return_indices: bool = F
         picked, place, stop = _bins(x, axis, want, dim)
         shape = (*dims(place), *(1,) * (rank - axis - 1))
         inside = structure.reshape(place < stop, shape=shape)
-        kept = arithmetic.where(inside, picked, LOWEST)
-        x = reduce.max(kept, axes=(axis + 1,), keepdims=False, first=True)
+        inside_values = arithmetic.where(inside, picked, LOWEST)
+        x = reduce.max(inside_values, axes=(axis + 1,), keepdims=False, first=True)
         if return_indices:
-            best = reduce.argmax(kept, axis=axis + 1, keepdims=False)
+            best = reduce.argmax(inside_values, axis=axis + 1, keepdims=False)
             start = indexing.index(place, index=(("slice", None, None, None), 0))
             here = best + structure.reshape(start, shape=(want, *shape[2:]))
             inner = 0 if flat is None else axis_functions.take_along(flat, here, axis=axis)

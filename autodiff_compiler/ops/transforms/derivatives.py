@@ -165,15 +165,15 @@ def hvp(fn: Callable[..., Any], inputs: Structure, v: Structure) -> Structure:
     """
     primals, dots = _row(inputs), _row(v)
     several = _is_row(inputs)
-    found: Any
-    made: Any
+    outcome: Any
+    grouped: Any
     if flat_call := _flattened(fn, primals):
         flat, leaves = flat_call
         _check_tensors(leaves)
         function = HessianProduct(flat, len(leaves), True)
-        found = function(*leaves, *_directions(primals, dots))
-        made = flat.grouped(found)
-        return made if several else made[0]
+        outcome = function(*leaves, *_directions(primals, dots))
+        grouped = flat.grouped(outcome)
+        return grouped if several else grouped[0]
     function = HessianProduct(fn, len(primals), several)
     return _along(function, primals, dots)
 
@@ -370,13 +370,15 @@ class Taylor(Transformed):
         primals, curves = [*map(_floating, args[: self.inputs])], args[self.inputs :]
         if not curves:
             speeds = [ones_like(x) for x in primals]
-            value, *found = Prolonged(self.fn, self.inputs, self.order, False)(*primals, *speeds)
-            return value, found[-1]
+            value, *derivatives = Prolonged(self.fn, self.inputs, self.order, False)(
+                *primals, *speeds
+            )
+            return value, derivatives[-1]
         rows = [index(curve, index=(k,)) for k in range(self.order) for curve in curves]
-        value, *found = Prolonged(self.fn, self.inputs, self.order, True)(*primals, *rows)
+        value, *derivatives = Prolonged(self.fn, self.inputs, self.order, True)(*primals, *rows)
         if isinstance(value, (tuple, list)):
-            return value, tuple(stack(*parts, axis=0) for parts in zip(*found))
-        return value, stack(*found, axis=0)
+            return value, tuple(stack(*parts, axis=0) for parts in zip(*derivatives))
+        return value, stack(*derivatives, axis=0)
 
 
 class Prolonged(Transformed):
@@ -411,8 +413,8 @@ class Prolonged(Transformed):
         count = rows * self.inputs
         moving = range(count if self.curved else self.inputs)
         dots = args[self.inputs : self.inputs + len(moving)]
-        value, found = TangentFunction(inner, count, moving)(*args[:count], *dots)
-        return (value[0], *found)
+        value, tangents = TangentFunction(inner, count, moving)(*args[:count], *dots)
+        return (value[0], *tangents)
 
 
 def _is_row(things: Any) -> bool:
@@ -460,20 +462,20 @@ def _vjp_of_leaves(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_a
     value, back = run(gradient, leaves) if run else Pullback(gradient)(*leaves)
 
     def pull(*v: Any) -> Any:
-        found = back(plain(v[0] if len(v) == 1 else v))
-        first, *rest = found if by_list else (found,)
+        gradients = back(plain(v[0] if len(v) == 1 else v))
+        first, *rest = gradients if by_list else (gradients,)
         row = dict(zip(moved, first if len(moved) > 1 else (first,)))
-        made = flat.grouped([row.get(place, 0) for place in range(len(leaves))])
-        return (made, *rest) if by_list else made
+        grouped = flat.grouped([row.get(place, 0) for place in range(len(leaves))])
+        return (grouped, *rest) if by_list else grouped
 
     return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
 
 
 def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
     """Calls ``function`` with inputs and a tangent for each, which must match them one by one."""
-    found = try_fast_call(function, (*primals, *dots)) if caller() is None else False
-    if found is not False:
-        return found
+    outcome = try_fast_call(function, (*primals, *dots)) if caller() is None else False
+    if outcome is not False:
+        return outcome
     _check_tensors((*primals, *dots), len(primals))
     if len(dots) != len(primals):
         raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")

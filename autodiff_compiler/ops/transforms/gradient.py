@@ -98,9 +98,9 @@ class GradientFunction(Transformed[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         fast_call = self.fast_call
         if fast_call is not None and not kwargs:
-            found: Any = fast_call(self.fn, args)
-            if found is not False:
-                return found
+            outcome: Any = fast_call(self.fn, args)
+            if outcome is not False:
+                return outcome
         call = caller()
         if call is not None:
             return call(self, args, kwargs)
@@ -119,8 +119,8 @@ class GradientFunction(Transformed[P, R]):
         """Returns the settings that decide the code, besides ``fn`` and the arguments; weights by
         identity."""
         if self._key is None:
-            own = (self.position, self.optional, self.numpy, self.unconnected, self.by_list)
-            self._key = (*own, self.value, self.template.key)
+            settings = (self.position, self.optional, self.numpy, self.unconnected, self.by_list)
+            self._key = (*settings, self.value, self.template.key)
         return self._key
 
     @property
@@ -130,10 +130,10 @@ class GradientFunction(Transformed[P, R]):
     def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction[..., Any]:
         """Returns a transformation of another function with the same settings, at these
         positions."""
-        made = copy.copy(self)
-        made.fn, made.fast_call, made._key, made.position = fn, None, None, position or None
-        vars(made).pop("of_leaves", None)
-        return made
+        other = copy.copy(self)
+        other.fn, other.fast_call, other._key, other.position = fn, None, None, position or None
+        vars(other).pop("of_leaves", None)
+        return other
 
     # ---- the question
 
@@ -188,9 +188,9 @@ class GradientFunction(Transformed[P, R]):
             return ()
         if self.weights is None:
             return None
-        found: list[Any] = []
-        mirror(self.weights, found.append)
-        return tuple({id(weight): weight for weight in found}.values())
+        weights: list[Any] = []
+        mirror(self.weights, weights.append)
+        return tuple({id(weight): weight for weight in weights}.values())
 
     def request(self, is_tensor: Sequence[bool]) -> Request:
         """Returns the request to compile for a call with these slots."""
@@ -440,10 +440,10 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
         raise TypeError(
             f"For `get_grad`, the `x` should be an integer or a Parameter, but got {identifier}"
         )
-    found = find(gradients, wanted)
-    if found is None:
+    gradient = find(gradients, wanted)
+    if gradient is None:
         raise RuntimeError(f"Can not find the gradient for position or Parameter {identifier}")
-    return found
+    return gradient
 
 
 def _asked(

@@ -113,12 +113,12 @@ def _mapped(function: Any, args: Sequence[Any], deep: bool) -> Any:
     keys = list(first) if isinstance(first, dict) else range(len(first))
     rows = [[arg[key] for arg in args] for key in keys]
     if deep:
-        made = [_mapped(function, row, True) for row in rows]
+        results = [_mapped(function, row, True) for row in rows]
     else:
-        made = [function(*row) for row in rows]
+        results = [function(*row) for row in rows]
     if isinstance(first, dict):
-        return dict(zip(keys, made))
-    return tuple(made) if isinstance(first, tuple) else made
+        return dict(zip(keys, results))
+    return tuple(results) if isinstance(first, tuple) else results
 
 
 @macro
@@ -160,11 +160,11 @@ class Scan:
             xs = [None] * length
         elif length is not None and length != len(xs):
             raise ValueError(f"Scan is given {len(xs)} items, but the length {length}")
-        made = []
+        outputs = []
         for x in xs:
             init, y = loop_func(init, x)
-            made.append(y)
-        return init, made
+            outputs.append(y)
+        return init, outputs
 
 
 @macro

@@ -56,9 +56,9 @@ class Jacobian(Transformed[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fast_call is None and caller() is None:
-            found = self._of_leaves(args, kwargs)
-            if found is not None:
-                return found[0]
+            of_leaves = self._of_leaves(args, kwargs)
+            if of_leaves is not None:
+                return of_leaves[0]
         return super().__call__(*args, **kwargs)
 
     @property
@@ -94,10 +94,10 @@ class Jacobian(Transformed[P, R]):
             ]
             function = Jacobian(function, tuple(moved), layer.mode, layer.has_aux)
             groups.append((moved, layer))
-        found = function(*leaves)
-        aux = found[1] if self.has_aux else None
-        made = _grouped(found[0] if self.has_aux else found, groups, flat)
-        return ((made, aux) if self.has_aux else made,)
+        outcome = function(*leaves)
+        aux = outcome[1] if self.has_aux else None
+        grouped = _grouped(outcome[0] if self.has_aux else outcome, groups, flat)
+        return ((grouped, aux) if self.has_aux else grouped,)
 
     def build(self, *args: Any) -> Any:
         places = self.asked(len(args))
@@ -112,8 +112,8 @@ class Jacobian(Transformed[P, R]):
         fill = self._by_tangents if self._is_forward(args, places, outputs) else self._by_cotangents
         table = fill(args, places, outputs, bare)
         rows = tuple(row if len(places) > 1 else row[0] for row in table)
-        found = rows[0] if bare else rows
-        return (found, tuple(value[1:])) if self.has_aux else found
+        jacobian = rows[0] if bare else rows
+        return (jacobian, tuple(value[1:])) if self.has_aux else jacobian
 
     def _is_forward(self, args: Sequence, places: Sequence, outputs: Sequence) -> bool:
         if not all(isinstance(output, Value) for output in outputs):
@@ -132,8 +132,8 @@ class Jacobian(Transformed[P, R]):
         columns = []
         for place in places:
             x = args[place]
-            found = _each(Push(self.fn, len(args), (place,), has_aux=self.has_aux), args, x)
-            parts = (found,) if bare else found
+            tangents = _each(Push(self.fn, len(args), (place,), has_aux=self.has_aux), args, x)
+            parts = (tangents,) if bare else tangents
             columns.append([_columns(part, out, x) for part, out in zip(parts, outputs)])
         return [*zip(*columns)]
 
@@ -144,34 +144,34 @@ class Jacobian(Transformed[P, R]):
         table = []
         for number, output in enumerate(outputs):
             pull = Pull(self.fn, tuple(places), None if bare else number, self.has_aux)
-            found = _each(pull, args, output)
-            table.append(tuple(_rows(part, output, args[p]) for part, p in zip(found, places)))
+            cotangents = _each(pull, args, output)
+            table.append(tuple(_rows(part, output, args[p]) for part, p in zip(cotangents, places)))
         return table
 
 
-def _grouped(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
+def _grouped(entries: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
     """Returns rows and columns for leaves, as they stand in containers; of several outputs,
     each."""
     deep, depth = sum(len(moved) > 1 for moved, _ in groups), 0
-    first = found
+    first = entries
     while isinstance(first, tuple):
         first, depth = first[0], depth + 1
     if depth > deep:
-        return tuple(_grouped(each, groups, flat) for each in found)
-    return _group(found, groups, flat)
+        return tuple(_grouped(each, groups, flat) for each in entries)
+    return _group(entries, groups, flat)
 
 
-def _group(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
+def _group(jacobian: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
     if not groups:
-        return found
+        return jacobian
     (moved, layer), *rest = groups
-    entries = found if len(moved) > 1 else (found,)
+    entries = jacobian if len(moved) > 1 else (jacobian,)
     by_place = {place: _group(each, rest, flat) for place, each in zip(moved, entries)}
-    made = tuple(
+    grouped = tuple(
         flat.regrouped(slot, [by_place.get(place, 0) for place in flat.places(slot)])
         for slot in layer.asked(0)
     )
-    return made if isinstance(layer.position, tuple) and len(made) > 1 else made[0]
+    return grouped if isinstance(layer.position, tuple) and len(grouped) > 1 else grouped[0]
 
 
 class Pull(Transformed):
@@ -199,9 +199,9 @@ class Pull(Transformed):
         gradient = GradientFunction(
             self.fn, position=self.places, sens_param=True, has_aux=self.has_aux, numpy=True
         )
-        found = gradient(*inputs, sens)
-        found = found[0] if self.has_aux else found
-        return found if len(self.places) > 1 else (found,)
+        cotangents = gradient(*inputs, sens)
+        cotangents = cotangents[0] if self.has_aux else cotangents
+        return cotangents if len(self.places) > 1 else (cotangents,)
 
 
 def _check_arguments(args: Sequence, places: Sequence[int]) -> None:

@@ -75,9 +75,9 @@ class Flat(Transformed):
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments of ``fn`` that have these leaves."""
         row = iter(leaves)
-        found = [fill_skeleton(skeleton, row) for skeleton in self.skeletons]
-        count = len(found) - len(self.keywords)
-        return found[:count], dict(zip(self.keywords, found[count:]))
+        arguments = [fill_skeleton(skeleton, row) for skeleton in self.skeletons]
+        count = len(arguments) - len(self.keywords)
+        return arguments[:count], dict(zip(self.keywords, arguments[count:]))
 
     def called(self, leaves: Sequence[Any]) -> Any:
         """Runs ``fn`` itself, as Python."""
@@ -94,9 +94,9 @@ class Flat(Transformed):
         before = sum(_count(skeleton) for skeleton in self.skeletons[:slot])
         return range(before, before + _count(self.skeletons[slot]))
 
-    def gradients(self, slots: Sequence[int], found: Mapping[int, Any]) -> list[Any]:
+    def gradients(self, slots: Sequence[int], by_place: Mapping[int, Any]) -> list[Any]:
         """Returns containers like some arguments, of what was found at the places of leaves."""
-        return [self.regrouped(n, [found.get(k, 0) for k in self.places(n)]) for n in slots]
+        return [self.regrouped(n, [by_place.get(k, 0) for k in self.places(n)]) for n in slots]
 
     def grouped(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Returns containers like all arguments, of a value for each leaf."""
@@ -152,7 +152,7 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
         return [given]
     if not isinstance(skeleton, Node):
         return []
-    found: list[Any] = []
+    directions: list[Any] = []
     other = skeleton_of(given, [])
     same = isinstance(other, Node) and (other.kind, other.keys) == (skeleton.kind, skeleton.keys)
     if caller() is not None and isinstance(
@@ -167,8 +167,8 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
         )
     row, theirs = [*parts(like)], [*parts(given)]
     for (path, _), one, another in zip(children(skeleton), row, theirs):
-        found += directions_like(one, another, f"{place}{path}")
-    return found
+        directions += directions_like(one, another, f"{place}{path}")
+    return directions
 
 
 def paths(name: str, skeleton: Any) -> Iterator[str]:
@@ -240,13 +240,13 @@ def plain(value: Any) -> Any:
     skeleton = skeleton_of(value, [])
     if not isinstance(skeleton, Node):
         return value
-    made = [plain(part) for part in parts(value)]
+    items = [plain(part) for part in parts(value)]
     if skeleton.keys is None or is_named_tuple(skeleton.kind):
-        return made if skeleton.kind is list else tuple(made)
+        return items if skeleton.kind is list else tuple(items)
     if skeleton.kind is not dict:  # only numbers are part of the type
-        held = [bool(leaves_of(part)) for part in parts(value)]
-        return {key: part for key, part, has in zip(skeleton.keys, made, held) if has}
-    return dict(zip(skeleton.keys, made))
+        has_leaves = [bool(leaves_of(part)) for part in parts(value)]
+        return {key: part for key, part, has in zip(skeleton.keys, items, has_leaves) if has}
+    return dict(zip(skeleton.keys, items))
 
 
 __all__ = [

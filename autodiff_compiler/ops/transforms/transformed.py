@@ -72,9 +72,9 @@ class Transformed(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if caller() is None:
             fast_call = self.fast_call
-            found: Any = False if fast_call is None or kwargs else fast_call(self, args)
-            if found is not False:
-                return found
+            outcome: Any = False if fast_call is None or kwargs else fast_call(self, args)
+            if outcome is not False:
+                return outcome
             check_callable(self.fn)
         return apply(self, args, kwargs)
 
@@ -105,10 +105,10 @@ class Transformed(Generic[P, R]):
         """Returns the requests for the leaves of containers, by the structure of the containers."""
         return {}
 
-    def keep_leaves(self, kind: Hashable, found: Any) -> None:
+    def keep_leaves(self, kind: Hashable, request: Any) -> None:
         """Saves the request for the leaves of containers of this structure; drops the oldest beyond
         a limit."""
-        self.of_leaves[kind] = found
+        self.of_leaves[kind] = request
         for old in [*self.of_leaves][: -costs().container_kinds]:
             self.of_leaves.pop(old, None)
 
@@ -125,26 +125,26 @@ class Transformed(Generic[P, R]):
     def forward(self) -> Callable[..., Any]:
         """Returns the generated function that ran last: the forward function if there are two.
         Raises as ``source``."""
-        found: Callable[..., Any] = self._last().loaded.forward
-        return found
+        function: Callable[..., Any] = self._last().loaded.forward
+        return function
 
     @property
     def backward(self) -> Callable[..., Any] | None:
         """Returns the generated backward function that ran last, or None. Raises as ``source``."""
-        found: Callable[..., Any] | None = self._last().loaded.backward
-        return found
+        function: Callable[..., Any] | None = self._last().loaded.backward
+        return function
 
     def _last(self) -> Any:
         """Returns the compiled function that ran last."""
         fast = self.fast_unit and self.fast_unit()
         unit, before = self.last_run or (lambda: None, -1)
-        found = fast if fast is not None and fast.calls > before else unit()
-        if found is None or found.retired:
+        last = fast if fast is not None and fast.calls > before else unit()
+        if last is None or last.retired:
             raise CallError(
                 f"nothing has been compiled for {self!r} yet",
                 "call it first, or use gradient_source(fn, 'f32[2,3]')",
             )
-        return found
+        return last
 
     def question(self) -> str:
         """Returns the request in words, for ``repr``."""
@@ -158,8 +158,8 @@ class Transformed(Generic[P, R]):
 
     def __repr__(self) -> str:
         ran = self.last_run is not None or self.fast_unit is not None
-        found = engine().compiled_titles(self) if ran else []
-        state = f"compiled: {'; '.join(found)}" if found else "not compiled yet"
+        titles = engine().compiled_titles(self) if ran else []
+        state = f"compiled: {'; '.join(titles)}" if titles else "not compiled yet"
         return f"<{self.description()}, {state}>"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -237,10 +237,10 @@ def _importable(fn: Any) -> Any:
     imported."""
     if not isinstance(fn, types.FunctionType):
         return fn
-    found: Any = sys.modules.get(fn.__module__)
+    thing: Any = sys.modules.get(fn.__module__)
     for name in fn.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found if found is not fn and unwrapped(found) is fn else fn
+        thing = getattr(thing, name, None)
+    return thing if thing is not fn and unwrapped(thing) is fn else fn
 
 
 def takes_functions(maker: Maker) -> Maker:

@@ -30,9 +30,9 @@ class _RecordedQueries:
         self.name, self.table, self.queries = name, table, queries
 
     def get(self, key: Any, default: Any = None, /) -> Any:
-        found = self.table.get(key)
-        self.queries.append((self.name, key, found))
-        return default if found is None else found
+        answer = self.table.get(key)
+        self.queries.append((self.name, key, answer))
+        return default if answer is None else answer
 
 
 #: A table of facts about values.
@@ -219,13 +219,13 @@ class _Rewriter:
         op, ops = match.op, builder.ops
         ops.clear()
         try:
-            found = rule.rewrite(match)
+            replacement = rule.rewrite(match)
         except CompileError:
             return None  # the rewritten form is not for these dtypes
-        if found is None or type_of(found) != op.result.type:
+        if replacement is None or type_of(replacement) != op.result.type:
             return None
-        if ops and ops[-1].results == (found,):
+        if ops and ops[-1].results == (replacement,):
             # The new operation defines the old value, name and all.
             return [*ops[:-1], replace(ops[-1], results=op.results)]
-        self.mapping[op.result] = found
+        self.mapping[op.result] = replacement
         return ops

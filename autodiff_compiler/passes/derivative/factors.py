@@ -80,12 +80,12 @@ class SmallFactors:
         numerator, denominator = (
             sorted(factors, key=_is_number) for factors in (self.numerator, self.denominator)
         )
-        made = numerator.pop(0) if numerator else 1.0
+        product = numerator.pop(0) if numerator else 1.0
         for factor in numerator:
-            made = made * factor
+            product = product * factor
         for factor in denominator:
-            made = made / factor
-        return made
+            product = product / factor
+        return product
 
 
 class Factorisation:
@@ -153,28 +153,28 @@ class Factorisation:
         start = next((factor for factor in factors if not factor[1]), None)
         if start is not None:
             factors.remove(start)
-        made = start[0] if start is not None else 1.0
+        product = start[0] if start is not None else 1.0
         if self.is_negative:
-            made = -made
+            product = -product
         for factor, divides in factors:
-            made = made / factor if divides else made * factor
+            product = product / factor if divides else product * factor
         for factor in [each for group in late for each in group.denominator]:
-            made = made / factor
-        return made
+            product = product / factor
+        return product
 
     def all_factors(self) -> list[Factor]:
         """Returns every factor; a product that others read is replaced by its own factors."""
         small = [(f, False) for group in self.groups for f in group.numerator]
         small += [(f, True) for group in self.groups for f in group.denominator]
-        waiting, found = [*self.large, *small], []
+        waiting, factors = [*self.large, *small], []
         while waiting:
             factor, divides = waiting.pop()
             maker = self.match.made_by(factor, "mul")
             if maker is not None and all(map(self.is_as_exact, (factor, *maker.operands))):
                 waiting += [(operand, divides) for operand in maker.operands]
             else:
-                found.append((factor, divides))
-        return found
+                factors.append((factor, divides))
+        return factors
 
     def is_as_exact(self, factor: Any) -> bool:
         """True if ``factor`` is a number, or has the dtype of the product."""
@@ -183,8 +183,8 @@ class Factorisation:
 
     def safe_small_factors(self) -> list[Any]:
         """Returns the small factors of the numerator of safe magnitude, without their signs."""
-        found = [self.without_sign(f) for group in self.groups for f in group.numerator]
-        return [factor for factor in found if self.match.has_safe_magnitude(factor)]
+        factors = [self.without_sign(f) for group in self.groups for f in group.numerator]
+        return [factor for factor in factors if self.match.has_safe_magnitude(factor)]
 
     def without_sign(self, factor: Any) -> Any:
         inner = self.match.argument_of(factor, "neg")

@@ -79,9 +79,13 @@ def _small_first(match: Match) -> Any:
     type_ = match.op.result.type
     if not isinstance(type_, ArrayType) or not is_product(match.op):
         return None
-    found = Factorisation(match, type_, False)
-    found.add_product(match.op)
-    return found.product() if found.operations_after < found.operations_before else None
+    factorisation = Factorisation(match, type_, False)
+    factorisation.add_product(match.op)
+    return (
+        factorisation.product()
+        if factorisation.operations_after < factorisation.operations_before
+        else None
+    )
 
 
 def _added_twice(match: Match) -> Any:
@@ -96,11 +100,11 @@ def _added_twice(match: Match) -> Any:
         alone = match.uses.get(first) == 1 and match.uses.get(m) == 2
         if len(others) != 1 or not alone or not match.op.result.type == first.type == m.type:
             continue
-        found = Factorisation(match, m.type, False)
-        found.add_factor(2.0, False)
-        found.add_product(maker, uses=2)
-        if found.operations_after <= found.operations_before:
-            return others[0] + found.product()
+        factorisation = Factorisation(match, m.type, False)
+        factorisation.add_factor(2.0, False)
+        factorisation.add_product(maker, uses=2)
+        if factorisation.operations_after <= factorisation.operations_before:
+            return others[0] + factorisation.product()
     return None
 
 
@@ -114,8 +118,8 @@ def _factored_out(match: Match) -> Any:
         return None
     before = sum(side.operations_before for side in sides) + 1
     numbers = coefficients(*sides)
-    made = None if numbers is None else _multiple(match, sides, numbers, before)
-    return _product_with_sum(match, *sides, before) if made is None else made
+    multiple = None if numbers is None else _multiple(match, sides, numbers, before)
+    return _product_with_sum(match, *sides, before) if multiple is None else multiple
 
 
 def _factored_operands(match: Match) -> tuple[Factorisation, Factorisation] | None:
@@ -182,8 +186,8 @@ def _out_of_sum(match: Match) -> Any:
     over = range(x.type.ndim or 0) if axes is None else axes
     # A product that others read is taken apart, too, if that takes no further operation.
     tried = [_Summands(match, maker, x.type, over, shared) for shared in (False, True)]
-    found = min(tried, key=lambda each: (each.extra_operations, -len(each.fixed)))
-    return found.sum() if found.extra_operations <= 0 and found.helps else None
+    best = min(tried, key=lambda each: (each.extra_operations, -len(each.fixed)))
+    return best.sum() if best.extra_operations <= 0 and best.helps else None
 
 
 class _Summands(Factorisation):

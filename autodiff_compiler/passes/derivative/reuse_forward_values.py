@@ -77,16 +77,16 @@ def reuse_forward_values(function: Function) -> Function:
         Rule("tie of a maximum", "where", lambda match: _skip_tie_split(match, maxima)),
     )
     safe = dict.fromkeys(safe_magnitude_values(function.body), True) if maxima else {}
-    found = RuleSet(masks).rewrite(function, safe_magnitude=safe)
-    if _normalizations(found):
-        simplified = found
+    current = RuleSet(masks).rewrite(function, safe_magnitude=safe)
+    if _normalizations(current):
+        simplified = current
         for change in (fold_constants, simplify_algebra, cse, reassociate_products, cse, dce):
             simplified = change(simplified)
         by_input = _normalizations(simplified)
         rule = Rule("normalized", "mul", lambda match: _with_normalized(match, by_input))
         rewritten = RuleSet((rule,)).rewrite(simplified)
-        found = found if rewritten is simplified else rewritten
-    return function if found is function else dce(found)
+        current = current if rewritten is simplified else rewritten
+    return function if current is function else dce(current)
 
 
 def _drop_redundant_mask(match: Match) -> Any:
@@ -173,9 +173,9 @@ def _normalizations(function: Function) -> Mapping[Value, _Normalization]:
     Backward must read ``c``, too, or forward must compute it.
     """
     ops = function.body.ops
-    made = {result for op in ops if op.role == "primal" for result in op.results}
+    forward_results = {result for op in ops if op.role == "primal" for result in op.results}
     read = _read_by_derivative(ops)
-    found: dict[Value, _Normalization] = {}
+    normalizations: dict[Value, _Normalization] = {}
     for op in ops:
         if op.role != "primal" or op.name not in ("mul", "div") or op.result not in read:
             continue
@@ -184,10 +184,10 @@ def _normalizations(function: Function) -> Mapping[Value, _Normalization]:
             if not isinstance(c, Value) or not isinstance(scale, Value):
                 continue
             # An argument need not be saved. To divide it once more would take time.
-            known = c in made or divides and c in function.params
+            known = c in forward_results or divides and c in function.params
             if known and op.result.type == c.type and _is_scale(scale.type, c.type):
-                found.setdefault(c, _Normalization(op.result, scale, divides))
-    return found
+                normalizations.setdefault(c, _Normalization(op.result, scale, divides))
+    return normalizations
 
 
 def _read_by_derivative(ops: Sequence[Op]) -> set[Value]:
@@ -214,14 +214,18 @@ def _with_normalized(match: Match, by_input: Mapping[Value, _Normalization]) -> 
         quotient, divisor = match.made_by(c, "div"), None
         if quotient is not None and quotient.role != "primal" and match.uses.get(c) == 1:
             c, divisor = quotient.operands
-        found = by_input.get(c) if isinstance(c, Value) else None
-        if found is None or not isinstance(small, Value) or not _is_aligned(small, found.scale):
+        normalization = by_input.get(c) if isinstance(c, Value) else None
+        if (
+            normalization is None
+            or not isinstance(small, Value)
+            or not _is_aligned(small, normalization.scale)
+        ):
             continue
         if divisor is not None and type_of(divisor) != small.type:
             continue
-        factor = _SmallFactor(match, c, found).without_scales(small)
+        factor = _SmallFactor(match, c, normalization).without_scales(small)
         if factor is not None:
-            return (factor if divisor is None else factor / divisor) * found.z
+            return (factor if divisor is None else factor / divisor) * normalization.z
     return None
 
 
@@ -231,27 +235,27 @@ class _SmallFactor:
 
     match: Match
     c: Value
-    found: _Normalization
+    normalization: _Normalization
 
     def without_scales(self, small: AnyOperand) -> Any:
         """Returns ``small`` without the scale, or None where the scale is not in it.
 
         A sum of products with ``c`` in it becomes one with ``z``; then two scales have to go.
         """
-        summed = None if self.found.divides else self.with_normalized_sum(small)
+        summed = None if self.normalization.divides else self.with_normalized_sum(small)
         once = self.without_scale(small if summed is None else summed)
         return once if summed is None else self.without_scale(once)
 
     def without_scale(self, small: AnyOperand) -> Any:
         """Returns ``small`` without one division by the scale, or one product with it."""
-        name = "div" if self.found.divides else "mul"
+        name = "div" if self.normalization.divides else "mul"
 
         def replacement(op: Op) -> Any:
             if op.name == "sum":
                 return self.undivided_sum(op)
             if op.name != name:
                 return None
-            for place in (1,) if self.found.divides else (0, 1):
+            for place in (1,) if self.normalization.divides else (0, 1):
                 other = op.operands[1 - place]
                 if self.is_scale(op.operands[place]) and type_of(other) == op.result.type:
                     return other
@@ -262,12 +266,16 @@ class _SmallFactor:
     def undivided_sum(self, total: Op) -> Any:
         """Returns a sum of quotients by the scale as the sum of the dividends."""
         quotient = self.match.made_by(total.operands[0], "div")
-        if quotient is None or not self.found.divides or not self.is_constant(total.attrs["axes"]):
+        if (
+            quotient is None
+            or not self.normalization.divides
+            or not self.is_constant(total.attrs["axes"])
+        ):
             return None
         dividend, scale = quotient.operands
         if not isinstance(scale, Value) or not self.is_scale(scale):
             return None
-        if type_of(dividend) != self.c.type or not _is_aligned(scale, self.found.scale):
+        if type_of(dividend) != self.c.type or not _is_aligned(scale, self.normalization.scale):
             return None
         return total.opdef(dividend, **total.attrs)
 
@@ -285,7 +293,7 @@ class _SmallFactor:
             (other,) = [each for each in product.operands if each is not self.c] or [self.c]
             if type_of(other) != self.c.type or not self.is_constant(op.attrs["axes"]):
                 return None
-            return op.opdef(other * self.found.z, **op.attrs)
+            return op.opdef(other * self.normalization.z, **op.attrs)
 
         return self.with_factor_replaced(small, replacement, costs().factor_search_levels)
 
@@ -294,9 +302,9 @@ class _SmallFactor:
         op = self.maker(small)
         if op is None or op.role == "primal" or not depth:
             return None
-        found = replacement(op)
-        if found is not None or op.name not in ("mul", "div", "neg", *VIEWS):
-            return found
+        replaced = replacement(op)
+        if replaced is not None or op.name not in ("mul", "div", "neg", *VIEWS):
+            return replaced
         for place, operand in enumerate(op.operands[:1] if op.name == "div" else op.operands):
             full = isinstance(operand, Value) and _count(operand) == _count(op.result)
             new = self.with_factor_replaced(operand, replacement, depth - 1) if full else None
@@ -315,8 +323,8 @@ class _SmallFactor:
         """True if ``operand`` holds the elements of the scale, perhaps in another shape."""
         return (
             isinstance(operand, Value)
-            and self.root(operand) is self.root(self.found.scale)
-            and (_count(operand) == _count(self.found.scale))
+            and self.root(operand) is self.root(self.normalization.scale)
+            and (_count(operand) == _count(self.normalization.scale))
         )
 
     def root(self, value: Any) -> Any:
@@ -326,7 +334,7 @@ class _SmallFactor:
 
     def is_constant(self, axes: Sequence[int] | None) -> bool:
         """True if the scale is constant along all these axes of ``c``."""
-        shape, rank = array_type(self.found.scale).dims, len(array_type(self.c).dims)
+        shape, rank = array_type(self.normalization.scale).dims, len(array_type(self.c).dims)
         shape = (*[1] * (rank - len(shape)), *shape)
         return all(shape[axis] == 1 for axis in (range(rank) if axes is None else axes))
 

@@ -41,11 +41,11 @@ from autodiff_compiler.passes.derivative.factors import is_static_float
 
 def sums_by_operand(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
     """Returns the sums over some axes that differentiation added, by the array summed up."""
-    found: dict[AnyOperand, list[Op]] = {}
+    sums: dict[AnyOperand, list[Op]] = {}
     for op in function.body.ops:
         if op.name == "sum" and op.role != "primal" and op.attrs["axes"]:
-            found.setdefault(op.operands[0], []).append(op)
-    return found
+            sums.setdefault(op.operands[0], []).append(op)
+    return sums
 
 
 def _sum_of_partial_sum(match: Match) -> Any:
@@ -62,7 +62,7 @@ def _sum_of_partial_sum(match: Match) -> Any:
             return sum_(sum_(x, **other.attrs), axes=tuple(sorted(over)), keepdims=keepdims)
         if not keepdims:
             rest = sorted(over - fewer)
-            remaining = tuple(axis - sum(gone < axis for gone in fewer) for axis in rest)
+            remaining = tuple(axis - sum(summed < axis for summed in fewer) for axis in rest)
             return sum_(sum_(x, **other.attrs), axes=remaining, keepdims=False)
     return None
 

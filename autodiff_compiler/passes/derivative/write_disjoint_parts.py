@@ -46,14 +46,14 @@ def _chain(match: Match, array: AnyOperand) -> list[Op]:
 
     Returns none if any other operation is among them.
     """
-    found: list[Op] = []
+    chain: list[Op] = []
     while True:
         maker = match.makers.get(array) if isinstance(array, Value) else None
         if maker is None or maker.name not in (*PLACING, "scatter") or written_box(maker) is None:
             return []
-        found.append(maker)
+        chain.append(maker)
         if maker.name == "scatter":
-            return found
+            return chain
         array = maker.operands[0]
 
 
@@ -86,9 +86,9 @@ def _subtracted(match: Match) -> Any:
     negative = match.argument_of(signed, "neg")
     if negative is ... or not _have_one_dtype(array, part) or match.uses.get(signed) != 1:
         return None
-    made = scatter(part, index=index, shape=zeros.attrs["shape"])
-    made.name, made.has_user_name = array.name, array.has_user_name
-    return subtract_at(made, negative, index=zeros.attrs["index"])
+    scattered = scatter(part, index=index, shape=zeros.attrs["shape"])
+    scattered.name, scattered.has_user_name = array.name, array.has_user_name
+    return subtract_at(scattered, negative, index=zeros.attrs["index"])
 
 
 def _have_one_dtype(array: AnyOperand, part: AnyOperand) -> bool:
@@ -106,16 +106,16 @@ def _transposed(match: Match) -> Any:
     parts = [_transposed_part(op, perm) for op in chain]
     if None in parts:
         return None
-    made: Any = None
+    assembled: Any = None
     for op, part in zip(reversed(chain), reversed(parts)):
         index = tuple(padded_index(op.attrs["index"], rank)[axis] for axis in perm)
         if op.name == "scatter":
             shape = tuple(op.attrs["shape"][axis] for axis in perm)
-            made = scatter(part, index=index, shape=shape)
+            assembled = scatter(part, index=index, shape=shape)
         else:
-            made = (add_at if op.name == "add_at" else set_item)(made, part, index=index)
-        made.name, made.has_user_name = op.result.name, op.result.has_user_name
-    return made
+            assembled = (add_at if op.name == "add_at" else set_item)(assembled, part, index=index)
+        assembled.name, assembled.has_user_name = op.result.name, op.result.has_user_name
+    return assembled
 
 
 def _transposed_part(op: Op, perm: Sequence[int]) -> Any:

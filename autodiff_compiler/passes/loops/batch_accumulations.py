@@ -125,13 +125,15 @@ class _LoopFission:
 
     def accumulations(self) -> list[_Accumulation]:
         """Returns the accumulations that one operation after the loop can compute."""
-        found = [each for number in range(self.loop.carries) if (each := self.accumulation(number))]
-        products = [each for each in found if each.term.name == "matmul"]
+        candidates = [
+            each for number in range(self.loop.carries) if (each := self.accumulation(number))
+        ]
+        products = [each for each in candidates if each.term.name == "matmul"]
         # A sum over rows is worth it only if these are stacked anyway.
         stacked: set[AnyOperand] = {factor for each in products for factor in each.factors}
         stacked.update(self.loop.stack_yields)
         stacked.update(self.arrays)
-        return [each for each in found if each in products or each.factors[0] in stacked]
+        return [each for each in candidates if each in products or each.factors[0] in stacked]
 
     def accumulation(self, number: int) -> _Accumulation | None:
         """Returns the accumulation of a carry, or None if the loop uses the carry otherwise."""

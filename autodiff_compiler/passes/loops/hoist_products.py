@@ -80,12 +80,12 @@ class _LoopFission:
     def rewritten(self) -> Sequence[Op]:
         """Returns the products, and the loop that reads them."""
         before = len(self.sources)
-        kept = [op for op in self.loop.body.ops if not self.turn_into_port(op)]
-        kept = [op for op in kept if not self.hoist_product(op)]
+        remaining = [op for op in self.loop.body.ops if not self.turn_into_port(op)]
+        remaining = [op for op in remaining if not self.hoist_product(op)]
         if len(self.sources) == before and not self.mapping:
             return (self.op,)
         params = (*self.loop.body.params, *[*self.sources][before:])
-        body = substitute(Region(params, tuple(kept), self.loop.body.yields), self.mapping)
+        body = substitute(Region(params, tuple(remaining), self.loop.body.yields), self.mapping)
         operands = (*self.op.operands, *[*self.sources.values()][before:])
         loop = replace(self.op, operands=operands, regions=(*self.op.regions[:-1], body))
         return (*self.builder.ops, loop)
@@ -102,9 +102,9 @@ class _LoopFission:
         if view is None:
             return operand
         operands = tuple([self.outside_of(each) for each in view.operands])
-        made = fresh(view.result)
-        self.builder.add(replace(view, operands=operands, results=(made,)))
-        return made
+        hoisted = fresh(view.result)
+        self.builder.add(replace(view, operands=operands, results=(hoisted,)))
+        return hoisted
 
     def turn_into_port(self, op: Op) -> bool:
         """True if ``op`` is ``x[k]``, which is a read port from now on."""

@@ -67,8 +67,8 @@ def _rewrite_region(region: Region, uses: UseCounts) -> Region:
     ops: list[Op] = []
     for op in region.ops:
         now = map_regions(op, lambda inner: _rewrite_region(inner, uses))
-        while now.name == "for" and (found := _appended_list(Loop(now), makers, stacked, uses)):
-            now = _with_stack_port(Loop(now), *found)
+        while now.name == "for" and (appended := _appended_list(Loop(now), makers, stacked, uses)):
+            now = _with_stack_port(Loop(now), *appended)
         ops.append(_with_array_reads(now, makers) if now.name in ("for", "while") else now)
     return with_ops(region, ops)
 
@@ -78,8 +78,8 @@ def _with_array_reads(op: Op, makers: Producers) -> Op:
     reads = Loop(op).reads
     lists = [makers.get(each) for each in reads]
     arrays = tuple(
-        each if made is None or made.name != "list_rows" else made.operands[0]
-        for each, made in zip(reads, lists)
+        each if maker is None or maker.name != "list_rows" else maker.operands[0]
+        for each, maker in zip(reads, lists)
     )
     rest = len(op.operands) - len(reads)
     return op if arrays == reads else replace(op, operands=(*op.operands[:rest], *arrays))

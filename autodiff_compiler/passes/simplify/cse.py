@@ -98,10 +98,10 @@ class _Search:
         return replace(op, opdef=reshape, operands=(earlier.result,), attrs=shape)
 
     def merge(self, later: Op, earlier: Op) -> None:
-        for removed, kept in zip(later.results, earlier.results):
-            self.mapping[removed] = kept
-            if removed.has_user_name and not kept.has_user_name:
-                self.names.setdefault(kept, removed)
+        for removed, remaining in zip(later.results, earlier.results):
+            self.mapping[removed] = remaining
+            if removed.has_user_name and not remaining.has_user_name:
+                self.names.setdefault(remaining, removed)
 
 
 def _key(op: Op) -> Hashable:

@@ -149,11 +149,11 @@ def _shrink_op(op: Op, live: _Liveness) -> Op:
 
 
 def _shrink_branch(op: Op, live: _Liveness) -> Op:
-    kept = [result in live.values for result in op.results]
-    if all(kept):
+    is_live = [result in live.values for result in op.results]
+    if all(is_live):
         return op
-    regions = tuple([Region(r.params, r.ops, _only(r.yields, kept)) for r in op.regions])
-    return replace(op, results=_only(op.results, kept), regions=regions)
+    regions = tuple([Region(r.params, r.ops, _only(r.yields, is_live)) for r in op.regions])
+    return replace(op, results=_only(op.results, is_live), regions=regions)
 
 
 def _shrink_loop(op: Op, live: _Liveness) -> Op:
@@ -179,5 +179,5 @@ def _shrink_loop(op: Op, live: _Liveness) -> Op:
     )
 
 
-def _only(things: Sequence, kept: Sequence[bool]) -> tuple:
-    return tuple([thing for thing, keep in zip(things, kept, strict=True) if keep])
+def _only(things: Sequence, wanted: Sequence[bool]) -> tuple:
+    return tuple([thing for thing, keep in zip(things, wanted, strict=True) if keep])

@@ -35,7 +35,7 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 def drop_custom_rules(function: Function) -> Function:
     """Removes ``custom_rule`` and ``stop_gradient`` from ``function``, but not from its callees."""
-    made = producers(function.body)
+    makers = producers(function.body)
     mapping: dict[Value, AnyOperand] = {}
     names: dict[Value, Value] = {}
 
@@ -47,7 +47,7 @@ def drop_custom_rules(function: Function) -> Function:
             mapping[result] = value
             if (
                 result.has_user_name
-                and value in made
+                and value in makers
                 and isinstance(value, Value)
                 and not value.has_user_name
             ):

@@ -63,20 +63,22 @@ class _Folding:
         if op.name in ("for", "while"):
             return self.folded_loop(Loop(op))
         if op.name in ("item", "list_item"):
-            found: Sequence[AnyOperand] = self.folded_item(op)
+            folded: Sequence[AnyOperand] = self.folded_item(op)
         else:
-            found = self.folded_number(op)
-        if found and self.replaces(op.results, found):
+            folded = self.folded_number(op)
+        if folded and self.replaces(op.results, folded):
             return ()
         if op.name in ("make_tuple", "make_dict", "make_list"):
             self.makers[op.result] = op
         return (op,)
 
-    def replaces(self, results: Sequence[Value], found: Sequence[AnyOperand]) -> bool:
-        """True if ``found`` replaces ``results``: every type stays as it was."""
-        if any(result.type != type_of(new) for result, new in zip(results, found, strict=True)):
+    def replaces(self, results: Sequence[Value], replacements: Sequence[AnyOperand]) -> bool:
+        """True if ``replacements`` replaces ``results``: every type stays as it was."""
+        if any(
+            result.type != type_of(new) for result, new in zip(results, replacements, strict=True)
+        ):
             return False
-        self.mapping.update(zip(results, found))
+        self.mapping.update(zip(results, replacements))
         return True
 
     def folded_branch(self, op: Op) -> Sequence[Op]:
@@ -120,7 +122,7 @@ class _Folding:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = op.opdef.evaluate(*op.operands, **op.attrs)
+                number = op.opdef.evaluate(*op.operands, **op.attrs)
         except (ArithmeticError, ValueError, TypeError):
             return ()  # the program raises at run time
-        return (found,) if type(found) in (bool, int, float, complex) else ()
+        return (number,) if type(number) in (bool, int, float, complex) else ()

@@ -43,9 +43,9 @@ def inline_calls(function: Function, should: Callable[[Op], bool]) -> Function:
         inner: dict[Value, AnyOperand] = dict(zip(callee.params, op.operands))
         ops = clone_ops(callee.body.ops, inner)
         returns = substitute_operands(callee.returns, inner)
-        made = {result for cloned in ops for result in cloned.results}
+        defined = {result for cloned in ops for result in cloned.results}
         for result, returned in zip(op.results, returns):
-            if isinstance(returned, Value) and returned in made and result.has_user_name:
+            if isinstance(returned, Value) and returned in defined and result.has_user_name:
                 # Nothing else has seen the clone yet, so that its name may be set.
                 returned.name, returned.has_user_name = result.name, True
         body = rewrite_region(Region((), tuple(ops), returns), mapping, visit)

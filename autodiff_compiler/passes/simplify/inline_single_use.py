@@ -106,29 +106,29 @@ class _AvailableValues:
 
     def share_of(self, call: Op) -> float:
         """Returns the share of available operations in ``call``, calls in it included."""
-        found: list[bool] = []
-        self.enter(call, call.operands, found)
-        return sum(found) / max(len(found), 1)
+        availability: list[bool] = []
+        self.enter(call, call.operands, availability)
+        return sum(availability) / max(len(availability), 1)
 
     def enter(
-        self, call: Op, operands: Sequence[AnyOperand], found: list[bool]
+        self, call: Op, operands: Sequence[AnyOperand], availability: list[bool]
     ) -> list[AnyOperand]:
         """Returns the results of ``call`` on ``operands``.
 
-        Appends to ``found`` for each operation whether it is available.
+        Appends to ``availability`` for each operation whether it is available.
         """
         callee = call.attrs["callee"]
         values: dict[Value, AnyOperand] = dict(zip(callee.params, operands))
         for op in callee.body.ops:
             mapped = substitute_operands(op.operands, values)
             if "callee" in op.attrs:
-                values.update(zip(op.results, self.enter(op, mapped, found)))
+                values.update(zip(op.results, self.enter(op, mapped, availability)))
                 continue
             earlier = self.ops.get(replace(op, operands=mapped).value_key)
             if earlier is not None:
                 values.update(zip(op.results, earlier.results))
             if not op.opdef.views:
-                found.append(earlier is not None)
+                availability.append(earlier is not None)
         return list(substitute_operands(callee.returns, values))
 
 

@@ -81,10 +81,10 @@ class _BranchMerger:
     def merge(self, ops: list[Op], first: int, second: int) -> bool:
         """True if the branches at both places are merged in ``ops``."""
         target = self.common_place(ops, first, second)
-        made = None if target is None else self.merged(ops[first], ops[second])
-        if target is None or made is None:
+        merged = None if target is None else self.merged(ops[first], ops[second])
+        if target is None or merged is None:
             return False
-        ops[target] = made
+        ops[target] = merged
         del ops[first + second - target]
         return True
 
@@ -99,8 +99,8 @@ class _BranchMerger:
         """Returns the place, ``first`` or ``second``, where a merged branch may stand, or None."""
         between = ops[first + 1 : second]
         effects = any(self.effects.has(op) for op in between)
-        made = {result for op in between for result in op.results}
-        if not made & uses_of(ops[second]).keys() and not (
+        defined = {result for op in between for result in op.results}
+        if not defined & uses_of(ops[second]).keys() and not (
             effects and self.effects.has(ops[second])
         ):
             return first
@@ -124,9 +124,9 @@ class _BranchMerger:
             further = substitute(other, news)
             regions.append(Region((), (*one.ops, *further.ops), (*one.yields, *further.yields)))
         results = (*first.results, *second.results)
-        made = replace(first, regions=tuple(regions), results=results)
-        self.paths.makers.update((result, made) for result in results)
-        return made
+        branch = replace(first, regions=tuple(regions), results=results)
+        self.paths.makers.update((result, branch) for result in results)
+        return branch
 
 
 def _test(op: Op) -> Value:

@@ -32,10 +32,10 @@ def outline_deep_branches(function: Function) -> Function:
 
 def branch_depth(region: Region) -> int:
     """Returns how deep operations with regions are nested in ``region``."""
-    found, level = 0, [region]
+    depth, level = 0, [region]
     while level := [inner for each in level for op in each.ops for inner in op.regions]:
-        found += 1
-    return found
+        depth += 1
+    return depth
 
 
 def may_inline(function: Function) -> bool:
@@ -80,9 +80,9 @@ class _Outliner:
         callee = replace(self.function, name=name, title="", body=body, span=owner.span)
         results = {value: fresh(value) for value in returns if isinstance(value, Value)}
         attrs = {"callee": callee}
-        made = Op(call, params, attrs, tuple(results.values()), owner.span, owner.role)
+        call_op = Op(call, params, attrs, tuple(results.values()), owner.span, owner.role)
         unset = tuple(op for op in region.ops if op.name == "undefined")
-        return Region((), (*unset, made), substitute_operands(region.yields, results))
+        return Region((), (*unset, call_op), substitute_operands(region.yields, results))
 
     def is_unset(self, value: AnyOperand) -> bool:
         """True if ``value`` is that of a variable that is not set."""

@@ -54,17 +54,19 @@ def loop_over_examples(
         mapping: dict[Value, AnyOperand] = dict(shared)
         for value, parts in leaves.items():
             mapping[value] = _assemble(builder, value.type, iter([part for part, _ in parts]))
-        (made,) = clone_ops([op], mapping)
-        builder.add(made)
-        found = [list(leaves_of(result, result.type)) for result in made.results]
-        yields = [part for parts in found for part, type_ in parts if isinstance(type_, ArrayType)]
-    if any(not isinstance(type_, ArrayType) for parts in found for _, type_ in parts):
+        (clone,) = clone_ops([op], mapping)
+        builder.add(clone)
+        result_leaves = [list(leaves_of(result, result.type)) for result in clone.results]
+        yields = [
+            part for parts in result_leaves for part, type_ in parts if isinstance(type_, ArrayType)
+        ]
+    if any(not isinstance(type_, ArrayType) for parts in result_leaves for _, type_ in parts):
         raise Unbatchable
     body = Region((Value(INT, "i"), Value(INT, "i"), *params), tuple(ops), tuple(yields))
     count = size if isinstance(size, int) else dim(sources[0], axis=0)
     tapes = iter(Loop(builder.loop((0, count, 1), (), sources, body)).stacked)
     returns = []
-    for result, parts in zip(made.results, found):
+    for result, parts in zip(clone.results, result_leaves):
         rows = [_stacked(next(tapes), type_, size) for _, type_ in parts]
         returns.append(_assemble(builder, result.type, iter(rows)))
     return returns

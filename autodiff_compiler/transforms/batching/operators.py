@@ -40,18 +40,18 @@ def batch_operator(
     try:
         if callable(how):
             facts = rule_arguments(op.opdef, [substitute(x) for x in op.operands], op.attrs)
-            found = call_with_named(how, {**facts, "mapped": tuple(mapped), "size": size})
+            result = call_with_named(how, {**facts, "mapped": tuple(mapped), "size": size})
         else:
-            found = WORDS[how](op, substitute, as_batch)
+            result = WORDS[how](op, substitute, as_batch)
     except CompileError:
         return None  # the operator does not take a further axis
-    if found is None:
+    if result is None:
         return None
-    wanted, have = batch_type(op.result.type, size), type_of(found)
+    wanted, have = batch_type(op.result.type, size), type_of(result)
     if callable(how) and isinstance(have, ArrayType) and have.ndim is None:
         return None  # the axes of the result cannot be checked
     fits = have == wanted or join(wanted, have) in (wanted, have)
-    return found if fits and _ranks(have) == _ranks(wanted) else None
+    return result if fits and _ranks(have) == _ranks(wanted) else None
 
 
 def _ranks(type_: Any) -> Any:

@@ -88,19 +88,19 @@ class Batching:
 
     def __init__(self, new_name: NewName):
         self.new_name = new_name
-        self._made: dict[tuple, Batched] = {}
+        self._functions: dict[tuple, Batched] = {}
 
     def function(
         self, function: Function, mapped: tuple[bool, ...], size: Dim, batch_returns: bool = False
     ) -> Batched:
         """Batches ``function``; with ``batch_returns`` also the returns that examples share."""
         key = (function, mapped, size, batch_returns)
-        if key not in self._made:
+        if key not in self._functions:
             try:
-                self._made[key] = self._swept(function, mapped, size, batch_returns)
+                self._functions[key] = self._swept(function, mapped, size, batch_returns)
             except Unbatchable:
-                self._made[key] = self._looped(function, mapped, size)
-        return self._made[key]
+                self._functions[key] = self._looped(function, mapped, size)
+        return self._functions[key]
 
     def _swept(
         self, function: Function, mapped: tuple[bool, ...], size: Dim, batch_returns: bool
@@ -162,8 +162,8 @@ class BatchSweep:
         """Returns the parameter that replaces ``param``: its batch if it ``maps``."""
         if not maps or not holds_arrays(param.type):
             return param
-        made = self.batches[param] = _batch_of(param, self.size)
-        return made
+        batch = self.batches[param] = _batch_of(param, self.size)
+        return batch
 
     def is_batched(self, operand: AnyOperand) -> bool:
         return isinstance(operand, Value) and operand in self.batches
@@ -239,12 +239,12 @@ def batch_plain(sweep: BatchSweep, op: Op) -> bool:
     """Batches an operation by the rule of its operator; returns False if that fails."""
     if len(op.results) != 1:
         return False
-    found = batch_operator(
+    result = batch_operator(
         op, sweep.substitute, sweep.as_batch, [*map(sweep.is_batched, op.operands)], sweep.size
     )
-    if found is None:
+    if result is None:
         return False
-    sweep.set(op.result, found)
+    sweep.set(op.result, result)
     return True
 
 
@@ -264,12 +264,12 @@ def batch_item(sweep: BatchSweep, op: Op) -> bool:
 def batch_call(sweep: BatchSweep, op: Op) -> bool:
     """Calls the batched callee."""
     mapped = tuple(map(sweep.is_batched, op.operands))
-    made = sweep.batching.function(op.attrs["callee"], mapped, sweep.size)
+    batched = sweep.batching.function(op.attrs["callee"], mapped, sweep.size)
     operands = tuple(map(sweep.substitute, op.operands))
-    results = [Value(type_of(value)) for value in made.function.returns]
-    attrs = {**op.attrs, "callee": made.function}
+    results = [Value(type_of(value)) for value in batched.function.returns]
+    attrs = {**op.attrs, "callee": batched.function}
     sweep.builder.add(replace(op, operands=operands, attrs=attrs, results=tuple(results)))
-    for result, new, is_batched in zip(op.results, results, made.returns):
+    for result, new, is_batched in zip(op.results, results, batched.returns):
         if is_batched:
             sweep.set(result, new)
         else:
@@ -367,8 +367,8 @@ class _BatchedBody:
         until = map(sweep.substitute, loop.body.yields[len(loop.body.yields) - loop.has_until :])
         params = (*loop.body.params[: 1 + loop.is_for], *self.carries, *self.reads)
         body = Region(params, tuple(self.ops), (*carry_yields, *stacks, *until))
-        for made in self.before:
-            sweep.builder.add(made)
+        for new_op in self.before:
+            sweep.builder.add(new_op)
         bounds = map(sweep.substitute, loop.bounds)
         operands = (*bounds, *self._as_batches(loop.inits), *self.sources)
         results = [
@@ -380,8 +380,8 @@ class _BatchedBody:
             for result, stack, old in zip(loop.stacked, stacks, loop.stack_yields)
         ]
         regions = (*condition, body)
-        made = replace(op, operands=operands, regions=regions, results=(*results, loop.count))
-        sweep.builder.add(made)
+        new_op = replace(op, operands=operands, regions=regions, results=(*results, loop.count))
+        sweep.builder.add(new_op)
         for old, new in zip(op.results, results):
             if old is not new:
                 sweep.set(old, new)
@@ -407,9 +407,9 @@ def _source(sweep: BatchSweep, source: AnyOperand) -> AnyOperand:
 def _read(sweep: BatchSweep, source: AnyOperand, new: AnyOperand, param: Value) -> Value:
     if not sweep.is_batched(source):
         return param
-    made = Value(read_type(type_of(new)), param.name, param.has_user_name)
-    sweep.batches[param] = made
-    return made
+    batch = Value(read_type(type_of(new)), param.name, param.has_user_name)
+    sweep.batches[param] = batch
+    return batch
 
 
 RULES: dict[str, Callable[[BatchSweep, Op], bool]] = {

@@ -167,7 +167,7 @@ class _LateRematerialization:
         taped: Container[AnyOperand] | None,
     ):
         self.params, self.backward, self.taped = params, backward, taped
-        self.made = producers_among(forward)
+        self.makers = producers_among(forward)
         self.saved = set(free_values(backward))
         self.copies: dict[Value, AnyOperand] = {}
         self.before: defaultdict[int, list[Op]] = defaultdict(list)
@@ -175,7 +175,7 @@ class _LateRematerialization:
         for place, op in enumerate(backward.ops):
             for value in uses_of(op):
                 self.first_read.setdefault(value, place)
-        self.sizes = sorted(size_of(value.type) for value in self.saved if value in self.made)
+        self.sizes = sorted(size_of(value.type) for value in self.saved if value in self.makers)
 
     def is_saved_result(self, op: Op) -> bool:
         return op.result in self.saved and op.result not in self.backward.yields
@@ -202,9 +202,9 @@ class _LateRematerialization:
         """
         chain = [op]
         for value in uses_of(op):
-            if value in self.saved or value not in self.made and value not in self.params:
+            if value in self.saved or value not in self.makers and value not in self.params:
                 continue
-            maker = self.made.get(value)
+            maker = self.makers.get(value)
             is_free = maker is not None and _is_free(maker)
             if not is_free and (left <= 0 or maker is not None and not _is_cheap(maker)):
                 return None
@@ -227,7 +227,7 @@ class _LateRematerialization:
         for value in (value for op in copied for value in uses_of(op)):
             self.first_read[value] = min(place, self.first_read.get(value, place))
         read = (value for op in ops for value in uses_of(op))
-        self.saved.update(value for value in read if value not in self.made)
+        self.saved.update(value for value in read if value not in self.makers)
         self.saved.discard(result)
 
     def rewritten(self) -> Region:

@@ -86,24 +86,24 @@ def _enter(
     sweep: TangentSweepProtocol, loop: Loop, carries: Mapping[Port, Type]
 ) -> dict[Port, Value]:
     """Makes the parameters for the tangents of carries."""
-    made = {}
+    params = {}
     for (number, path), type_ in carries.items():
         param = loop.carry_params[number]
-        made[number, path] = sweep.names.fresh(type_, param, path)
-        sweep.known.set((param, path), made[number, path])
-    return made
+        params[number, path] = sweep.names.fresh(type_, param, path)
+        sweep.known.set((param, path), params[number, path])
+    return params
 
 
 def _enter_reads(sweep: TangentSweepProtocol, loop: Loop) -> list[tuple[AnyOperand, Value]]:
     """Makes the parameters for the tangents of items that are read, each with its source."""
-    made: list[tuple[AnyOperand, Value]] = []
+    params: list[tuple[AnyOperand, Value]] = []
     for source, param in zip(loop.reads, loop.read_params):
         dots = partial_tangent(sweep, source, ())
         if dots is not None:
             dot = sweep.names.fresh(read_type(type_of(dots)), param)
-            made.append((dots, dot))
+            params.append((dots, dot))
             sweep.set(param, dot)
-    return made
+    return params
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,12 @@ def jvp_of_operator(
             total = _sum(total, call_with_named(rule, {**facts, "dot": dot}))
         else:
             rest[position] = dot
-    found = [total] * len(op.results) if total is None else [total]
+    tangents = [total] * len(op.results) if total is None else [total]
     if rest:
-        found = [_sum(a, b) for a, b in zip(found, transpose_adjoint(op, rest, facts, adjoint))]
-    return [_conform_tangent(op, dot, dots) for dot in found]
+        tangents = [
+            _sum(a, b) for a, b in zip(tangents, transpose_adjoint(op, rest, facts, adjoint))
+        ]
+    return [_conform_tangent(op, dot, dots) for dot in tangents]
 
 
 def _linear_at(opdef: OpDef, position: int) -> bool:
@@ -136,8 +138,8 @@ def _transpose_rule(
     seeds = tuple((k, type_of(part)) for k, part in enumerate(body.yields))
     function = Function(op.name, body, op.span, order=1)
     sweep = ReverseSweep(adjoint, function, range(len(cts)), seeds, sens=True, only_reached=True)
-    made = prune(Region((), (*sweep.forward, *sweep.backward.ops), sweep.backward.yields))
-    if by_user and _reads(made, cts):
+    transposed = prune(Region((), (*sweep.forward, *sweep.backward.ops), sweep.backward.yields))
+    if by_user and _reads(transposed, cts):
         adjoint.note(
             op,
             "the custom gradient used here is not linear in the gradient of the output, "
@@ -147,11 +149,11 @@ def _transpose_rule(
     # The primal cotangent does not exist. Only its shape is read, which is that of the result.
     substitutes: dict[Value, AnyOperand] = dict(zip(cts, op.results))
     substitutes.update(zip(sweep.sens_params, dots))
-    made = substitute(made, substitutes)
-    for each in made.ops:
+    transposed = substitute(transposed, substitutes)
+    for each in transposed.ops:
         current().add(each)
-    found = dict(zip(sweep.reached, made.yields))
-    return [found.get(position) for position in range(len(cts))]
+    cotangents = dict(zip(sweep.reached, transposed.yields))
+    return [cotangents.get(position) for position in range(len(cts))]
 
 
 def _reads(region: Region, values: Sequence[Value]) -> bool:

@@ -101,9 +101,9 @@ class Tangents:
         self.adjoint.reserve_names(function)
         every = range(len(function.returns)) if outputs is None else outputs
         ports = tuple((position, ()) for position in wrt)
-        made = self._made(function, ports, tuple(every)).function
+        result = self._transformed(function, ports, tuple(every)).function
         raise_all(self.adjoint.problems)
-        return made
+        return result
 
     def of_callee(
         self, callee: Function, wrt: tuple[Port, ...], zeroed: tuple[int, ...] = ()
@@ -114,10 +114,10 @@ class Tangents:
         """
         key = (callee, wrt, zeroed)
         if key not in self._callees:
-            self._callees[key] = self._made(callee, wrt, None, zeroed)
+            self._callees[key] = self._transformed(callee, wrt, None, zeroed)
         return self._callees[key]
 
-    def _made(
+    def _transformed(
         self,
         function: Function,
         wrt: tuple[Port, ...],
@@ -139,15 +139,17 @@ class Tangents:
             sweep.region(function.body)
             if outputs is None:
                 reached = sweep.ports(function.returns)
-                found = [partial_tangent(sweep, function.returns[k], path) for k, path in reached]
+                tangents = [
+                    partial_tangent(sweep, function.returns[k], path) for k, path in reached
+                ]
             else:
                 reached = tuple((k, ()) for k in outputs)
-                found = [sweep.full_tangent(function.returns[k]) for k in outputs]
-        returns = (*function.returns, *found)
+                tangents = [sweep.full_tangent(function.returns[k]) for k in outputs]
+        returns = (*function.returns, *tangents)
         body = Region((*function.params, *dots), tuple(builder.ops), returns)
         name = self.adjoint.new_name(f"{function.name}_tangent")
-        made = replace(function, name=name, body=body, order=function.order + 1, role="tangent")
-        return TangentCallee(made, reached)
+        result = replace(function, name=name, body=body, order=function.order + 1, role="tangent")
+        return TangentCallee(result, reached)
 
 
 class TangentSweep:
@@ -199,11 +201,11 @@ class TangentSweep:
             return conform(LITERAL_ZEROS[type_of(operand)], type_)
         if operand.type == UNDEFINED:
             return operand
-        found = self.known.partial_sum((operand, path))
-        if found is None:
+        tangent = self.known.partial_sum((operand, path))
+        if tangent is None:
             inner = part_type(operand.type, path)
-            found = zero_leaf(operand, path, inner, operand in self.known.unset)
-        return conform(found, type_)
+            tangent = zero_leaf(operand, path, inner, operand in self.known.unset)
+        return conform(tangent, type_)
 
     def set(self, value: Value, dot: AnyOperand, path: Path = ()) -> None:
         """Enters the tangent of a value, or of its part at ``path``; None is zero."""
@@ -235,7 +237,7 @@ def jvp_plain(sweep: TangentSweep, op: Op) -> None:
     dots = {k: sweep.full_tangent(x) for k, x in enumerate(op.operands) if sweep.has_tangent(x)}
     if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
         rule = partial(jvp_of_operator, op, dots, sweep.full_tangent, sweep.tangents.adjoint)
-        found = tangent_with_zeros(
+        tangents = tangent_with_zeros(
             sweep.singular,
             op,
             sweep.makers,
@@ -244,7 +246,7 @@ def jvp_plain(sweep: TangentSweep, op: Op) -> None:
             dots.values(),
             rule,
         )
-        for result, dot in zip(op.results, found):
+        for result, dot in zip(op.results, tangents):
             sweep.set(result, dot)
 
 
@@ -286,8 +288,8 @@ def jvp_call(sweep: TangentSweep, op: Op) -> None:
         sweep.builder.add(op)
         return
     dots = tuple(partial_tangent(sweep, op.operands[k], path) for k, path in wrt)
-    found = tangent.function.returns[len(op.results) :]
-    results = tuple(Value(type_of(dot)) for dot in found)
+    tangents = tangent.function.returns[len(op.results) :]
+    results = tuple(Value(type_of(dot)) for dot in tangents)
     operands, attrs = (*op.operands, *dots), {**op.attrs, "callee": tangent.function}
     sweep.builder.add(replace(op, operands=operands, attrs=attrs, results=(*op.results, *results)))
     for (position, path), dot in zip(tangent.reached, results):
@@ -308,10 +310,10 @@ def jvp_if(sweep: TangentSweep, op: Op) -> None:
     for region, ops in zip(op.regions, blocks):
         yields = dict(zip(op.results, region.yields))
         with sweep.builder.block(ops):
-            found = [
+            tangents = [
                 sweep.tangent_leaf(yields[v], path, type_) for (v, path), type_ in keys.items()
             ]
-        regions.append(Region((), tuple(ops), (*region.yields, *found)))
+        regions.append(Region((), tuple(ops), (*region.yields, *tangents)))
     results = [sweep.names.fresh(type_, *key) for key, type_ in keys.items()]
     sweep.builder.add(replace(op, regions=tuple(regions), results=(*op.results, *results)))
     for key, result in zip(keys, results):

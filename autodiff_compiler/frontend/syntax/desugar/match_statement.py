@@ -92,8 +92,8 @@ class _Pattern:
 
     def asks(self, pattern: Any, subject: Any) -> PatternTests:
         """Returns the tests of a pattern, and its captures: names with expressions."""
-        found: PatternTests = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
-        return found
+        tests: PatternTests = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
+        return tests
 
     def of_MatchValue(self, pattern: Any, subject: Any) -> PatternTests:
         return [self.compared(subject, gast.Eq(), pattern.value)], []
@@ -137,13 +137,15 @@ class _Pattern:
 
     def of_MatchClass(self, pattern: Any, subject: Any) -> PatternTests:
         asked: PatternTests = [self.called(isinstance, subject, pattern.cls)], []
-        whole = getattr(pattern.cls, "id", "") in SELF_MATCHING and len(pattern.patterns) == 1
+        matches_itself = (
+            getattr(pattern.cls, "id", "") in SELF_MATCHING and len(pattern.patterns) == 1
+        )
         for place, part in enumerate(pattern.patterns):
             names = builders.at_position(
                 self.at, gast.Attribute(pattern.cls, "__match_args__", gast.Load())
             )
             name = self.item(names, builders.constant(place, self.at))
-            attribute = subject if whole else self.called(getattr, subject, name)
+            attribute = subject if matches_itself else self.called(getattr, subject, name)
             self.add(asked, self.asks(part, attribute))
         for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns):
             read = builders.at_position(self.at, gast.Attribute(subject, name, gast.Load()))

@@ -56,17 +56,17 @@ def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
 
 def writes_enclosing_scope(tree: gast.FunctionDef) -> list[Any]:
     """Returns the ``nonlocal``s whose variable belongs to no function inside the source."""
-    found: list[Any] = []
+    statements: list[Any] = []
 
     def visit(function: Any, known: set[str]) -> None:
         for part in _scope_nodes(function):
             if isinstance(part, gast.Nonlocal) and not known.issuperset(part.names):
-                found.append(part)
+                statements.append(part)
             if isinstance(part, gast.FunctionDef):
                 visit(part, known | _bound(function))
 
     visit(tree, set())
-    return found
+    return statements
 
 
 def _candidate_names() -> Iterator[str]:
@@ -98,10 +98,10 @@ def _declared(function: Any) -> set[str]:
 
 def _bound(function: Any) -> set[str]:
     """Returns the variables of a function. The variable of a handler is not shared."""
-    own = list(_scope_nodes(function))
-    stored = {p.id for p in own if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
-    stored |= {part.name for part in own if isinstance(part, gast.FunctionDef)}
-    caught = {p.name.id for p in own if isinstance(p, gast.ExceptHandler) and p.name}
+    nodes = list(_scope_nodes(function))
+    stored = {p.id for p in nodes if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
+    stored |= {part.name for part in nodes if isinstance(part, gast.FunctionDef)}
+    caught = {p.name.id for p in nodes if isinstance(p, gast.ExceptHandler) and p.name}
     return (stored | set(_parameters(function))) - _declared(function) - caught
 
 
@@ -119,19 +119,19 @@ def _names(tree: Any) -> set[str]:
 class _ReplaceByEntries(gast.NodeTransformer):
     """The replacement of shared variables by entries of the dict."""
 
-    def __init__(self, shared: set[str], held: str):
-        self.shared, self.held = shared, held
+    def __init__(self, shared: set[str], holder: str):
+        self.shared, self.holder = shared, holder
 
     def body_of(self, function: Any) -> None:
-        held = gast.Module(function.body, [])
-        function.body = self.generic_visit(held).body or [
+        body = gast.Module(function.body, [])
+        function.body = self.generic_visit(body).body or [
             builders.at_position(function, gast.Pass())
         ]
 
     def visit_Name(self, node: Any) -> Any:
         if node.id not in self.shared or isinstance(node.ctx, gast.Param):
             return node
-        key, holder = builders.constant(node.id, node), builders.name(self.held, node)
+        key, holder = builders.constant(node.id, node), builders.name(self.holder, node)
         return builders.at_position(node, gast.Subscript(holder, key, node.ctx))
 
     def visit_Nonlocal(self, node: Any) -> Any:

@@ -51,9 +51,9 @@ def _without_broadcast(match: Match) -> Any:
         if narrow is not ...:
             operands = list(match.operands)
             operands[place] = narrow
-            found = match.op.opdef(*operands)
-            is_full = found.type == type_
-            return found if is_full else OPERATORS["broadcast_to"](found, shape=type_.shape)
+            result = match.op.opdef(*operands)
+            is_full = result.type == type_
+            return result if is_full else OPERATORS["broadcast_to"](result, shape=type_.shape)
     return None
 
 

@@ -57,11 +57,13 @@ def _product(match: Match) -> Any:
     ranks = [getattr(type_of(factor), "ndim", None) or 3 for factor in (left, right)]
     if max(ranks) > 2:
         return None
-    if ranks[0] == 2 and (found := _diagonal(match, left)) is not None:
-        tall = isinstance(found, Value) and ranks[1] == 2 and isinstance(found.type, ArrayType)
-        return right * (OPERATORS["expand_dims"](found, axes=(-1,)) if tall else found)
-    if ranks[1] == 2 and (found := _diagonal(match, right)) is not None:
-        return left * found
+    if ranks[0] == 2 and (diagonal := _diagonal(match, left)) is not None:
+        tall = (
+            isinstance(diagonal, Value) and ranks[1] == 2 and isinstance(diagonal.type, ArrayType)
+        )
+        return right * (OPERATORS["expand_dims"](diagonal, axes=(-1,)) if tall else diagonal)
+    if ranks[1] == 2 and (diagonal := _diagonal(match, right)) is not None:
+        return left * diagonal
     return None
 
 

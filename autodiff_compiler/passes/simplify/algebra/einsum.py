@@ -128,8 +128,8 @@ def _transposed(x: Any, term: str, letters: Sequence[str]) -> Any:
     perm = tuple(term.index(letter) for letter in letters)
     if perm == tuple(range(len(perm))):
         return x
-    *kept, last, least = perm
-    if kept == [*range(len(kept))] and last > least:
+    *leading, last, least = perm
+    if leading == [*range(len(leading))] and last > least:
         return swap_last_axes(x)
     return transpose(x, perm=perm)
 

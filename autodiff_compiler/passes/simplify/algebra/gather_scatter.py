@@ -100,9 +100,9 @@ def _same_shape(match: Match, acc: Any, part: Any) -> bool:
 def _added_along(match: Match) -> Any:
     """``add_along(x, v, i)`` for ``x + put_along(v, i)``."""
     left, right = match.operands
-    for acc, placed in ((left, right), (right, left)):
-        maker = match.made_by(placed, "put_along")
-        if maker is not None and _same_shape(match, acc, placed) and match.uses.get(placed, 0) == 1:
+    for acc, added in ((left, right), (right, left)):
+        maker = match.made_by(added, "put_along")
+        if maker is not None and _same_shape(match, acc, added) and match.uses.get(added, 0) == 1:
             v, i, *_ = maker.operands
             axis = maker.attrs["axis"]
             if acc.type == match.op.result.type and points_once(acc.type, type_of(i), axis):
@@ -145,10 +145,10 @@ def _sum_of_put(match: Match) -> Any:
 
 def _gathered_along(match: Match) -> Any:
     """``take_along`` for ``x[np.arange(n), i]``, which reads one place of each row."""
-    found = _place_of_each_row(match, match.operands[0], match.operands[1:])
-    if found is None:
+    place = _place_of_each_row(match, match.operands[0], match.operands[1:])
+    if place is None:
         return None
-    i, axis = found
+    i, axis = place
     taken = OPERATORS["take_along"](match.operands[0], i, axis=axis)
     return OPERATORS["reshape"](taken, shape=array_type(match.op.result).shape)
 
@@ -156,10 +156,10 @@ def _gathered_along(match: Match) -> Any:
 def _added_to_each(match: Match) -> Any:
     """``add_along`` for ``acc[np.arange(n), i] += v``, which adds to one place of each row."""
     acc, v, *rest = match.operands
-    found = _place_of_each_row(match, acc, rest)
-    if found is None or getattr(type_of(v), "shape", None) != array_type(rest[0]).shape:
+    place = _place_of_each_row(match, acc, rest)
+    if place is None or getattr(type_of(v), "shape", None) != array_type(rest[0]).shape:
         return None
-    i, axis = found
+    i, axis = place
     return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
 
 

@@ -40,8 +40,8 @@ def _relu_of_largest(match: Match) -> Any:
     """
     x: Any = match.operands[0]
     permutations: list[Op] = []
-    while (found := _permutation_of(match, x)) is not None:
-        x, permutations = found.operands[0], [found, *permutations]
+    while (permutation := _permutation_of(match, x)) is not None:
+        x, permutations = permutation.operands[0], [permutation, *permutations]
     maker = match.made_by(x, "relu")
     if maker is None or match.uses.get(maker.result) != 1:
         return None
@@ -100,14 +100,14 @@ def _transposed_windows(match: Match) -> Any:
     rank = len(maker.attrs["perm"])
     perm = tuple(axis % rank for axis in maker.attrs["perm"])
     if "axis" in attrs:
-        found = match.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
-        return OPERATORS["transpose"](_with_result_name(match, found), perm=perm)
+        windows = match.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
+        return OPERATORS["transpose"](_with_result_name(match, windows), perm=perm)
     space = len(attrs["size"])
     if perm[-space:] != tuple(range(rank - space, rank)):
         return None
-    found = match.op.opdef(maker.operands[0], **attrs)
+    windows = match.op.opdef(maker.operands[0], **attrs)
     return OPERATORS["transpose"](
-        _with_result_name(match, found), perm=(*perm, *range(rank, rank + space))
+        _with_result_name(match, windows), perm=(*perm, *range(rank, rank + space))
     )
 
 

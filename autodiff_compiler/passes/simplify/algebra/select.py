@@ -73,13 +73,13 @@ def _parts(match: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any,
         condition, then, orelse = op.operands
         return (condition, then, orelse) if _is_zero(then) != _is_zero(orelse) else None
     if (op := match.made_by(operand, "neg")) is not None:
-        found = _parts(match, op.operands[0], depth + 1)
-        return found and _negative(found)
+        parts = _parts(match, op.operands[0], depth + 1)
+        return parts and _negative(parts)
     if (op := match.made_by(operand, "mul")) is not None:
         for inner, factor in (op.operands, op.operands[::-1]):
-            found = _parts(match, inner, depth + 1) if _is_factor(factor) else None
-            if found is not None:
-                c, *branches = found
+            parts = _parts(match, inner, depth + 1) if _is_factor(factor) else None
+            if parts is not None:
+                c, *branches = parts
                 return (c, *[x * factor if isinstance(x, Value) else x for x in branches])
     return None
 

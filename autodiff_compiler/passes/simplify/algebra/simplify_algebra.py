@@ -124,9 +124,9 @@ def _with_number(match: Match) -> Any:
         if not have.dtype == array_type(filled).dtype == type_.dtype:
             continue
         if have == type_ or match.op.role != "primal" and have.is_static:
-            found = match.op.opdef(*((x, value), (value, x))[place])
+            number = match.op.opdef(*((x, value), (value, x))[place])
             broadcast_to = OPERATORS["broadcast_to"]
-            return found if have == type_ else broadcast_to(found, shape=type_.shape)
+            return number if have == type_ else broadcast_to(number, shape=type_.shape)
     return None
 
 
@@ -184,15 +184,15 @@ def _swap_of_transpose(match: Match) -> Any:
     maker = match.made_by(match.operands[0], "transpose")
     if maker is None:
         return None
-    *kept, left, right = maker.attrs["perm"]
-    return OPERATORS["transpose"](maker.operands[0], perm=(*kept, right, left))
+    *leading, left, right = maker.attrs["perm"]
+    return OPERATORS["transpose"](maker.operands[0], perm=(*leading, right, left))
 
 
 def _transposed_product(match: Match) -> Any:
     """``b.T @ a`` in row-major order for ``(a.T @ b).T``, if nothing else reads the product."""
     product = match.made_by(match.operands[0], "matmul")
-    turned = match.op.attrs.get("perm", (1, 0))
-    if product is None or tuple(turned) != (1, 0) or match.uses.get(product.result) != 1:
+    perm = match.op.attrs.get("perm", (1, 0))
+    if product is None or tuple(perm) != (1, 0) or match.uses.get(product.result) != 1:
         return None
     if any(getattr(type_of(factor), "ndim", None) != 2 for factor in product.operands):
         return None

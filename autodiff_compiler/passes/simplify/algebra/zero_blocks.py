@@ -68,8 +68,8 @@ def _zero_padded(match: Match, factor: AnyOperand) -> _ZeroPadded | None:
     zeros = match.made_by(factor, "scatter")
     if zeros is None:
         matrix = match.untransposed(factor)
-        found = None if matrix is ... else _zero_padded(match, matrix)
-        return found and found.transposed()
+        padded = None if matrix is ... else _zero_padded(match, matrix)
+        return padded and padded.transposed()
     at = _block_bounds(written_box(zeros) if zeros.role != "primal" else None)
     if at is None:
         return None
@@ -92,17 +92,17 @@ def _without_zeros(match: Match) -> Any:
     if match.op.role == "primal" or not _are_matrices(*match.operands):
         return None
     for place, factor in enumerate(match.operands):
-        found = _zero_padded(match, factor)
-        if found is None or found.spans(0) and found.spans(1):
+        padded = _zero_padded(match, factor)
+        if padded is None or padded.spans(0) and padded.spans(1):
             continue
         factors, inner = list(match.operands), 1 - place
-        factors[place] = found.block
-        factors[1 - place] = _section(factors[1 - place], found.at[inner], place)
+        factors[place] = padded.block
+        factors[1 - place] = _section(factors[1 - place], padded.at[inner], place)
         product = OPERATORS["matmul"](*factors)
-        if found.spans(place):
+        if padded.spans(place):
             return product
         shape = array_type(match.op.result).static_shape
-        at = _bounds(found.at[place], shape[place], place)
+        at = _bounds(padded.at[place], shape[place], place)
         return scatter(product, index=at, shape=shape)
     return None
 
@@ -119,8 +119,12 @@ def _block_of_product(match: Match) -> Any:
     if at is None or 2 * len(at[0]) * len(at[1]) > shape[0] * shape[1]:
         return None
     factors = [_section(each, at[axis], axis) for axis, each in enumerate(product.operands)]
-    found, wanted = OPERATORS["matmul"](*factors), array_type(match.op.result)
-    return found if found.type == wanted else reshape(found, shape=wanted.shape)
+    product_of_sections, wanted = OPERATORS["matmul"](*factors), array_type(match.op.result)
+    return (
+        product_of_sections
+        if product_of_sections.type == wanted
+        else reshape(product_of_sections, shape=wanted.shape)
+    )
 
 
 def _section(matrix: Any, at: range, axis: int) -> Any:
