@@ -153,9 +153,9 @@ class Costs:
     #: The largest number of rounds of the simplifying passes, which otherwise run until nothing
     #: changes. Chosen, not measured.
     simplify_rounds: int = 8
-    #: A call is inlined if its caller computes more than this share of its operations anyway.
+    #: A call is inlined if its caller computes more than this fraction of its operations anyway.
     #: Chosen, not measured.
-    computed_anyway_share: float = 0.5
+    computed_anyway_fraction: float = 0.5
     #: A callee of more operations is not inlined in a loop that reads few items of its results
     #: (decision 0018). Chosen, not measured.
     inlined_operations: int = 500

@@ -171,10 +171,10 @@ def _call_or_loop(
     try:
         with low.builder.block() as ops:
             outcome = first()
-    except RecursionFound as found:
-        if found.call is not call:
+    except RecursionFound as recursion:
+        if recursion.call is not call:
             raise
-        repeated = found.given
+        repeated = recursion.given
     else:
         low.builder.ops.extend(ops)
         return outcome

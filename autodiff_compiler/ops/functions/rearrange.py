@@ -12,7 +12,7 @@ from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators.core.index_patterns import FULL
 from autodiff_compiler.operators.indexing import concat_and_pad, indexing
-from autodiff_compiler.operators.indexing import creation as made
+from autodiff_compiler.operators.indexing import creation as creation_operators
 from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops.core.argument_aliases import also
 from autodiff_compiler.ops.core.shape_queries import (
@@ -360,7 +360,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> T
 
 
 def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any) -> Any:
-    places = wrap(made.triangle_indices(name=name, rows=row, columns=col, k=offset))
+    places = wrap(creation_operators.triangle_indices(name=name, rows=row, columns=col, k=offset))
     return in_dtype(places, dtype)
 
 

@@ -91,7 +91,7 @@ def _inline_known(caller: Function, may: Callable[[Op], bool]) -> Function:
     """Inlines the calls in a derivative whose operations it mostly computes already."""
     if "call" not in caller.op_names or all(op.role == "primal" for op in caller.body.ops):
         return caller
-    available, share = _AvailableValues(caller), costs().computed_anyway_share
+    available, share = _AvailableValues(caller), costs().computed_anyway_fraction
     inlined = inline_calls(caller, lambda call: may(call) and available.share_of(call) > share)
     # The inlined bodies have calls in their turn, whose operands are known once they are merged.
     return caller if inlined is caller else _inline_known(cse(inlined), may)
