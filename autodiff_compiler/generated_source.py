@@ -126,7 +126,7 @@ def stage_text(program: Program, stage: str) -> str:
         return program.source or "\n".join(text.rstrip("\n") + "\n" for text in roots)
     if not program.request.differentiates:
         raise CallError(
-            "there is no backward half, so nothing is kept for it", "compile a gradient"
+            "there is no backward function, so no values are saved for it", "compile a gradient"
         )
     program = pipeline.run(program)
     return memory_table(program.functions, program.names)

@@ -79,7 +79,7 @@ PIPELINE = Pipeline(
         "The forward and the backward function; or the tangent; or the value alone.",
         check_differentiable,
         Differentiate(
-            simplify_half=(until_stable(SIMPLIFY),),
+            simplify_each=(until_stable(SIMPLIFY),),
             simplify_jointly=(on_roots("reuse_forward_values"),),
         ),
     ),

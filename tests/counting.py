@@ -164,7 +164,7 @@ def touched_by_function(function: FunctionType, args: Sequence[Any]) -> int:
 
 def touched_by_text(source: str, args: Sequence[Any]) -> list[int]:
     """How many elements the function of ``source`` that comes last touches; or its forward and its
-    backward half, if it has those."""
+    backward function, if it has those."""
     counted = Counted()
     known = counted.text(source)
     made = [known[name] for name in known if getattr(known[name], "__module__", "") is None]

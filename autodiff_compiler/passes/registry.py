@@ -182,7 +182,7 @@ REGISTRY: tuple[Pass, ...] = (
     ),
     Pass(
         "reuse_forward_values",
-        "Rewrites a derivative in terms of values that the forward half saves.",
+        "Rewrites a derivative in terms of values that the forward function saves.",
         reuse_forward_values,
     ),
     Pass(

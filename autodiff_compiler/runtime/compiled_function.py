@@ -126,7 +126,7 @@ class CompiledFunction:
         given = () if self.sens is None else (self.sensitivity(sens),)
         buffers = forward_work, backward_work = self.workspace.acquire()
         try:
-            value, residuals = self.run_forward_half(arrays, forward_work)
+            value, residuals = self.run_forward_of_pair(arrays, forward_work)
             work = [backward_work] if backward_work else []
             outcome = self.backward(residuals, *given, *work)
         except Exception as error:
@@ -158,7 +158,7 @@ class CompiledFunction:
         assert self.sens is not None
         return sensitivity_arrays(_tensors(sens) if self.request.numpy else sens, self.sens)
 
-    def run_forward_half(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward_of_pair(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
         """Runs forward and its writes. Returns the value (None if it is not wanted) and the
         residuals."""
         out = self.forward(*arrays, *([work] if work else []))
@@ -185,7 +185,7 @@ class CompiledFunction:
         arrays = self.read(fn, slots)
         forward_work, _ = self.workspace.no_buffers()
         try:
-            value, residuals = self.run_forward_half(arrays, forward_work)
+            value, residuals = self.run_forward_of_pair(arrays, forward_work)
         except Exception as error:
             self.loaded.explain(error)
             raise

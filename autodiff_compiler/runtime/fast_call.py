@@ -242,7 +242,8 @@ class _Writer:
         arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
         arrays += map(self._array_of, self.dots, (self.slots[slot] for slot in compiled.positions))
         work = [
-            [f"buffers[{half}]"] * bool(places) for half, places in enumerate(compiled.work_arrays)
+            [f"buffers[{number}]"] * bool(places)
+            for number, places in enumerate(compiled.work_arrays)
         ]
         if self.later:
             # No buffers: the residuals outlive the call.

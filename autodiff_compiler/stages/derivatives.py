@@ -85,11 +85,11 @@ def check_differentiable(program: Program) -> Program:
 class Differentiate:
     """Replaces the primal by its forward and backward function, by its tangent, or leaves it.
 
-    simplify_half     runs on each of the two before residuals are read off.
+    simplify_each     runs on each of the two before residuals are read off.
     simplify_jointly  runs on both as one function before it is partitioned.
     """
 
-    simplify_half: Steps
+    simplify_each: Steps
     simplify_jointly: Steps
 
     def __call__(self, program: Program) -> Program:
@@ -102,16 +102,16 @@ class Differentiate:
             return program.with_functions((_with_returns(tangent, [0, *writes, -1]),))
         if not request.differentiates:
             return program.with_functions((replace(primal, role="value"),))
-        halves = split(
+        functions = split(
             primal,
             program.wrt,
             request.sens == "given",
             [*([0] if request.returns_value else []), *writes],
             (output,),
-            simplify_half=_rewrite(self.simplify_half, request),
+            simplify_each=_rewrite(self.simplify_each, request),
             simplify_jointly=_rewrite(self.simplify_jointly, request),
         )
-        return program.with_functions(halves)
+        return program.with_functions(functions)
 
 
 def _rewrite(steps: Steps, request: Request) -> Callable[[Function], Function]:

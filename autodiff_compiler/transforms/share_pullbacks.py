@@ -62,7 +62,7 @@ class _PullbackSharing:
         self.adjoint = adjoint
         self.values: dict[Value, AnyOperand] = {}
         self.around: list[list[Op]] = []
-        self.halves: dict[Key, tuple[Function, Function]] = {}
+        self.pairs: dict[Key, tuple[Function, Function]] = {}
         self.forward: dict[Op, tuple[Key, Value]] = {}
 
     def region(self, region: Region) -> Region:
@@ -101,11 +101,11 @@ class _PullbackSharing:
 
     def call_backward(self, op: Op, key: Key, ops: list[Op], place: int) -> Op:
         """Returns the call of backward; the call at ``place`` in ``ops`` becomes one of forward."""
-        if key not in self.halves:
+        if key not in self.pairs:
             callee, wrt, outputs = key
             forward, backward = self.adjoint.split(callee, wrt, True, True, outputs)
-            self.halves[key] = forward, typed_gradients(backward, callee, wrt)
-        forward, backward = self.halves[key]
+            self.pairs[key] = forward, typed_gradients(backward, callee, wrt)
+        forward, backward = self.pairs[key]
         forward_call = ops[place]
         if forward_call not in self.forward:
             residuals = Value(type_of(forward.returns[-1]), "residuals")

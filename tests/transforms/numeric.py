@@ -91,7 +91,7 @@ def check(function: Function, args: Sequence[Any], wrt: Sequence[int], order: in
         np.testing.assert_allclose(
             flat(found), expected, rtol=1e-5, atol=1e-6, err_msg=print_functions(gradient)
         )
-        for changes in ({}, {"simplify_half": dce}):
+        for changes in ({}, {"simplify_each": dce}):
             check_split(function, args, wrt, expected, changes)
         function = gradient
 

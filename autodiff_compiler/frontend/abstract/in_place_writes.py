@@ -100,10 +100,10 @@ def _lost_name(low: Evaluator, name: str) -> Unset:
     return Unset(cause, cure)
 
 
-def write_cell(low: Evaluator, cell: HeapRef, new: Value) -> None:
+def write_heap_object(low: Evaluator, ref: HeapRef, new: Value) -> None:
     """Writes a new value to the heap object of a Parameter, under every name of the Parameter."""
-    before = low.state.heap[cell]
-    low.state.heap[cell] = new
+    before = low.state.heap[ref]
+    low.state.heap[ref] = new
     record_write(low, low.compilation.aliases.of(before), {before: new})
 
 

@@ -80,12 +80,12 @@ def _may_return_argument(low: Lowering, given: Sequence[Any], outlined: Outlined
 
 def _aliases_written_parameter(low: Lowering, given: Sequence[Any], outlined: OutlinedCall) -> bool:
     """True if a Parameter that the function writes is among its arguments or in its outcome."""
-    cells = [
+    refs = [
         low.compilation.heap_objects[id(w.target), None] for w in outlined.writes if w.name is None
     ]
     memory = low.compilation.aliases.of_all
     sides = (tuple(given), low.state), (outlined.outcome, State({}, Heap(outlined.heap)))
     return any(
-        memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)
+        memory(leaves(detach(things, state))) & memory(state.heap[ref] for ref in refs)
         for things, state in sides
     )

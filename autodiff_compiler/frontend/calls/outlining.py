@@ -12,7 +12,7 @@ import numpy as np
 
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.frontend.abstract.heap import detach
-from autodiff_compiler.frontend.abstract.in_place_writes import write_cell
+from autodiff_compiler.frontend.abstract.in_place_writes import write_heap_object
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_in_order
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
@@ -36,7 +36,10 @@ from autodiff_compiler.frontend.core.parameters import (
     outer_name,
     trainable_parameters,
 )
-from autodiff_compiler.frontend.objects.outside_writes import create_cells, rebind_owned_parameters
+from autodiff_compiler.frontend.objects.outside_writes import (
+    create_heap_objects,
+    rebind_owned_parameters,
+)
 from autodiff_compiler.frontend.objects.user_objects import open_objects
 from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
@@ -72,7 +75,7 @@ class OutlinedCall:
     wrote: frozenset[Any] = frozenset()
     #: True if it has a hook on an argument, whose whole cotangent only the caller knows.
     hooks_argument: bool = False
-    #: The cells of the caller's handlers that it sets, with their contents in the callee.
+    #: The heap objects of the caller's handlers that it sets, with their contents in the callee.
     thrown: Mapping[HeapRef, Any] = field(default_factory=dict)
     #: The written values in the callee.
     contents: tuple[Any, ...] = ()
@@ -119,7 +122,8 @@ class _Results:
     writes: list[tuple[Write, AnyOperand]]
     #: The written values before they were packed.
     contents: list[Any]
-    #: The cells of the caller's handlers that the callee sets; those with run-time values packed.
+    #: The heap objects of the caller's handlers that the callee sets; those with run-time values
+    #: packed.
     thrown: dict[HeapRef, Any]
     packed_thrown: list[AnyOperand]
     tree: Any
@@ -223,16 +227,16 @@ def _bind_arguments(
             places[slot] = before
     if options.root:
         _note_layouts(low, child, values)
-        create_cells(child)
+        create_heap_objects(child)
     else:
         rebind_owned_parameters(child)
     written: dict[int, tuple[int, Any]] = {}
     for thing in options.keep or () if options.effects else ():
-        cell = low.heap_object_of(thing)
-        if cell is not None:
-            value = low.state.heap[cell]
+        ref = low.heap_object_of(thing)
+        if ref is not None:
+            value = low.state.heap[ref]
             written[id(thing)] = len(child.parameters), value
-            child.state.heap[cell] = add_parameter(child, cell.kind, value)
+            child.state.heap[ref] = add_parameter(child, ref.kind, value)
     return _BoundArguments(values, places, written, dict(child.state.heap))
 
 
@@ -285,10 +289,10 @@ def _collect_results(
     heap = child.state.heap
     changed = {ref for ref, before in bound.heap.items() if heap.get(ref) is not before}
     thrown = {
-        cell: detach(child.certainly(heap[cell], guarded=True), child.state)
+        ref: detach(child.certainly(heap[ref], guarded=True), child.state)
         for handler in child.catching
-        for cell in (handler.flag, handler.thrown)
-        if cell in changed
+        for ref in (handler.flag, handler.thrown)
+        if ref in changed
     }
     outside = set(low.compilation.heap_objects.values()) if options.effects else set()
     is_callable = options.root or changed - set(thrown) <= outside
@@ -296,10 +300,10 @@ def _collect_results(
     returned = _packed_or_missing(child, shown) if is_callable else MISSING
     first = [child.packed(shown[0])] if options.aux else []
     writes, contents = [], []
-    cells = child.compilation.heap_objects
+    refs = child.compilation.heap_objects
     for key, write in child.compilation.written.items() if options.returns_writes else ():
-        if cells[key] in changed:
-            value, structure = child.certainly(heap[cells[key]]), None
+        if refs[key] in changed:
+            value, structure = child.certainly(heap[refs[key]]), None
             contents.append(value)
             if options.root:
                 value, structure = open_objects(child, value)
@@ -387,15 +391,15 @@ def apply_writes(low: Lowering, outlined: OutlinedCall, news: Sequence[Value]) -
     for write, value, like in zip(outlined.writes, news, outlined.contents):
         value.name = str(write.name or write.target.name.rpartition(".")[2])
         value.has_user_name = True
-        cell = low.compilation.heap_objects[id(write.target), write.name]
+        ref = low.compilation.heap_objects[id(write.target), write.name]
         if write.name is None:
-            write_cell(low, cell, low.unpacked(value))
+            write_heap_object(low, ref, low.unpacked(value))
         else:
-            low.state.heap[cell] = low.unpacked(value, like, outlined.heap, known=True)
+            low.state.heap[ref] = low.unpacked(value, like, outlined.heap, known=True)
     thrown = iter(news[len(outlined.writes) :])
-    for cell, contents in outlined.thrown.items():
+    for ref, contents in outlined.thrown.items():
         known = not holds_values(contents)
-        low.state.heap[cell] = contents if known else low.unpacked(next(thrown), contents)
+        low.state.heap[ref] = contents if known else low.unpacked(next(thrown), contents)
 
 
 def link_aliases(low: Lowering, outcome: Any, outlined: OutlinedCall) -> Any:

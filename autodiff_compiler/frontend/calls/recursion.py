@@ -243,13 +243,13 @@ def _lower_descent(low: Lowering, recursion: Recursion, parts: Any) -> Any:
 def _lower_return(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> Any:
     """Lowers the function for the return: its recursive call has the result ``answer``."""
     used = low.allocate("flag", False)
-    flags = {cell for each in low.catching for cell in (each.flag, each.thrown)} | {used}
-    before = {cell: contents for cell, contents in low.state.heap.items() if cell not in flags}
+    flags = {ref for each in low.catching for ref in (each.flag, each.thrown)} | {used}
+    before = {ref: contents for ref, contents in low.state.heap.items() if ref not in flags}
     with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
         value = recursion.run(recursion.arguments(parts))
     low.builder.ops.extend(ops)
     has_written = not all(
-        is_same(low.state.heap.get(cell), contents) for cell, contents in before.items()
+        is_same(low.state.heap.get(ref), contents) for ref, contents in before.items()
     )
     if has_written or any(map(Effects(again=True).has, ops)):
         raise low.fail(

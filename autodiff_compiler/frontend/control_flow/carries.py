@@ -31,7 +31,7 @@ from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.operators.indexing import indexing
 
-Key = Any  # a variable's name, or a cell of the heap
+Key = Any  # a variable's name, or a heap object's reference
 
 
 @dataclass

@@ -430,8 +430,8 @@ def refuse_foreign(low: Lowering, *things: Any, installed: bool = False) -> None
 def _lift_arrays(low: Lowering, thing: Any) -> Any:
     """Returns ``thing`` with every outside array in it made a value, in its own precision."""
     if is_array(thing):
-        cell = low.heap_object_of(thing)
-        return low.lift(thing) if cell is None else low.state.heap[cell]
+        ref = low.heap_object_of(thing)
+        return low.lift(thing) if ref is None else low.state.heap[ref]
     if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
         if low.compilation.holds_written(thing):
             return thing

@@ -49,7 +49,7 @@ class _VisibleState:
 
     def __init__(self, low: Lowering):
         self.low, self.ops = low, len(low.builder.ops)
-        self.names, self.cells = self._now()
+        self.names, self.contents = self._now()
 
     def _now(self) -> tuple[dict[str, Any], dict[HeapRef, Any]]:
         state = self.low.state
@@ -60,13 +60,13 @@ class _VisibleState:
 
     def differs(self) -> bool:
         """True if any of it has changed since, or an operation with effects was added."""
-        names, cells = self._now()
+        names, contents_now = self._now()
         return (
             names.keys() != self.names.keys()
             or any(
                 names[name] is not value and not isinstance(value, (MaybeUnset, MaybeNone))
                 for name, value in self.names.items()
             )
-            or any(cells.get(ref) is not contents for ref, contents in self.cells.items())
+            or any(contents_now.get(ref) is not contents for ref, contents in self.contents.items())
             or any(map(Effects(again=True).has, self.low.builder.ops[self.ops :]))
         )

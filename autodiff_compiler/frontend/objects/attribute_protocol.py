@@ -110,7 +110,7 @@ def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
         exists = name in attributes or special(attributes["__class__"], name) is not None
     else:
         exists = inspect.getattr_static(owner, name, MISSING) is not MISSING
-        exists = exists or _written_cell(low, owner, name) is not None
+        exists = exists or _written_ref(low, owner, name) is not None
     return not exists and low.special(owner, "__getattr__") is not None
 
 
@@ -118,9 +118,9 @@ def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
     """Returns ``object.__getattribute__(owner, name)``, or the result of ``__getattr__``."""
     if isinstance(owner, (HeapRef, SuperProxy)):
         return _object_attribute(low, owner, name)
-    cell = _written_cell(low, owner, name)
-    if cell is not None and low.state.heap[cell] is not MISSING:
-        return low.certainly(low.state.heap[cell])
+    ref = _written_ref(low, owner, name)
+    if ref is not None and low.state.heap[ref] is not MISSING:
+        return low.certainly(low.state.heap[ref])
     getter = _outside_getter(low, owner, name)
     if getter is not None:
         return low.call(getter, (), {})
@@ -165,18 +165,18 @@ def _has_writable_dict(low: Lowering, owner: Any) -> bool:
     return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
 
 
-def _written_cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
-    """Returns the cell of a written attribute, of the object or of its class; None without a
+def _written_ref(low: Lowering, owner: Any, name: str) -> HeapRef | None:
+    """Returns the heap object of a written attribute, of the object or of its class; None without a
     write."""
     known = low.heap_object_of(owner, name)
     if known is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
         return known
     bases = owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
     for base in bases:
-        cell = low.heap_object_of(base, name)
-        if cell is None and name not in vars(base):
+        ref = low.heap_object_of(base, name)
+        if ref is None and name not in vars(base):
             continue
-        return None if name in getattr(owner, "__dict__", {}) else cell
+        return None if name in getattr(owner, "__dict__", {}) else ref
     return None
 
 

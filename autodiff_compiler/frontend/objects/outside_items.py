@@ -1,6 +1,6 @@
 """Written items of outside dicts, and the ``__dict__`` of objects.
 
-A written item is treated as a written attribute: it has a cell of the heap, and the run time stores
+A written item is treated as a written attribute: it has a heap object, and the run time stores
 it after forward. An item of the ``__dict__`` of an object is an attribute of the
 object, unless the class has a data descriptor of that name.
 """
@@ -34,8 +34,8 @@ def read_item(low: Lowering, owner: Any, key: Any) -> Any:
     if not isinstance(owner, dict):
         return MISSING
     thing, name = _place(low, owner, key)
-    cell = low.heap_object_of(thing, name)
-    contents = MISSING if cell is None else low.state.heap[cell]
+    ref = low.heap_object_of(thing, name)
+    contents = MISSING if ref is None else low.state.heap[ref]
     return contents if contents is MISSING else low.certainly(contents)
 
 
@@ -49,9 +49,9 @@ def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
     ):
         return None
     thing, name = _place(low, source, key)
-    cell = low.heap_object_of(thing, name)
-    if cell is not None:
-        contents = low.state.heap[cell]
+    ref = low.heap_object_of(thing, name)
+    if ref is not None:
+        contents = low.state.heap[ref]
         return contents is not MISSING and low.certainly(contents) is not MISSING
     if key not in source and (path := low.compilation.path(source)) is not None:
         low.compilation.guard_missing_key(path, key)
@@ -99,8 +99,8 @@ def store_item(low: Lowering, owner: Any, key: Any, value: Any) -> bool:
 
 
 def _place(low: Lowering, owner: Any, key: Any) -> tuple[Any, Any]:
-    """Returns the owner of an item's cell and its name there. The owner is the object itself for an
-    item of its ``__dict__``."""
+    """Returns the owner of an item's heap object and its name there. The owner is the object itself
+    for an item of its ``__dict__``."""
     source = low.compilation.source_of(owner)
     thing = low.compilation.dict_owners.get(id(source))
     if thing is None or not isinstance(key, str):

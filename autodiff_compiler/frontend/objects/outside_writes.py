@@ -1,10 +1,10 @@
 """Writes that outlive the call: to a Parameter, or to an attribute of an outside object.
 
-Each written place has a cell of the heap from the beginning of the lowering on. Branches and loops
-treat a cell as they treat a list. Forward returns the last value of the cell, and the run time
-stores it: once per call, after forward, and never in backward. Nothing is stored while forward
-runs, so that backward can still read the old value. A variable that refers to the Parameter sees
-the value that was written.
+Each written place has a heap object from the beginning of the lowering on. Branches and loops
+treat a heap object as they treat a list. Forward returns the last value of the heap object, and the
+run time stores it: once per call, after forward, and never in backward. Nothing is stored while
+forward runs, so that backward can still read the old value. A variable that refers to the Parameter
+sees the value that was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.in_place_writes import is_reachable, write_cell
+from autodiff_compiler.frontend.abstract.in_place_writes import is_reachable, write_heap_object
 from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
 from autodiff_compiler.frontend.core.cotangents import custom_rule_operation, has_cotangent
 from autodiff_compiler.frontend.core.guards import MISSING, default_accessor
@@ -49,9 +49,9 @@ def store_outside(low: Lowering, owner: Any, name: str | Item, value: Any) -> No
             f"this makes the attribute '{name}' refer to the same Parameter as another name",
             f"assign a copy of its value: self.{name} = parameter * 1",
         )
-    cell = _cell_to_write(low, owner, name)
-    _name_after_cell(low, cell, value)
-    low.state.heap[cell] = value
+    ref = _ref_to_write(low, owner, name)
+    _name_after_heap_object(low, ref, value)
+    low.state.heap[ref] = value
 
 
 def _refuse_number(low: Lowering, name: str, value: Any) -> None:
@@ -64,9 +64,9 @@ def _refuse_number(low: Lowering, name: str, value: Any) -> None:
         )
 
 
-def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
-    """Returns the cell of a Parameter or attribute. A cell that is missing is created here, so that
-    one lowering finds all writes; then the function is lowered again."""
+def _ref_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> HeapRef:
+    """Returns the heap object of a Parameter or attribute. A heap object that is missing is created
+    here, so that one lowering finds all writes; then the function is lowered again."""
     known = low.heap_object_of(thing, name)
     if known is None:
         accessors = put_item, get_item
@@ -77,7 +77,7 @@ def _cell_to_write(low: Lowering, thing: Any, name: str | Item | None = None) ->
             )
         key, write = (id(thing), name), Write(thing, name, *accessors)
         low.compilation.discovered[key] = write
-        known = _create_cell(low, key, write)
+        known = _create_heap_object(low, key, write)
     return known
 
 
@@ -87,51 +87,51 @@ def rebind_owned_parameters(low: Lowering) -> None:
     if not low.compilation.heap_objects or not isinstance(low.owner, Cell):
         return
     names = {id(p): name for name, p in low.owner.parameters_and_names()}
-    for (thing, attribute), cell in low.compilation.heap_objects.items():
-        present = low.state.heap.get(cell)
+    for (thing, attribute), ref in low.compilation.heap_objects.items():
+        present = low.state.heap.get(ref)
         if attribute is None and thing in names and isinstance(present, Value):
             name = names[thing].lstrip("0123456789.").replace(".", "_")
-            owned = low.state.heap[cell] = Value(present.type, name, True)
+            owned = low.state.heap[ref] = Value(present.type, name, True)
             low.substituted[owned] = low.caller_values[owned] = present
 
 
-def create_cells(low: Lowering) -> None:
-    """Creates a cell for every known write, with the value before the call."""
+def create_heap_objects(low: Lowering) -> None:
+    """Creates a heap object for every known write, with the value before the call."""
     for key, write in low.compilation.written.items():
-        _create_cell(low, key, write)
+        _create_heap_object(low, key, write)
 
 
-def _create_cell(low: Lowering, key: Any, write: Write) -> HeapRef:
-    """Creates a cell that holds the value before the call."""
+def _create_heap_object(low: Lowering, key: Any, write: Write) -> HeapRef:
+    """Creates a heap object that holds the value before the call."""
     name = str(write.name or write.target.name.replace(".", "_"))
-    cell = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
+    ref = low.compilation.heap_objects[key] = HeapRef(name, next(low.compilation.refs))
     present = MISSING if write.name is None else write.present_value(MISSING)
     if write.name is None:
-        low.state.heap[cell] = low.lift(write.target, name)
+        low.state.heap[ref] = low.lift(write.target, name)
     elif present is MISSING:
         low.compilation.guard_was_absent(write)
-        low.state.heap[cell] = MISSING
+        low.state.heap[ref] = MISSING
     elif isinstance(present, READ_EVERY_CALL) and not isinstance(present, (bool, np.bool_)):
         source = low.compilation.attribute_input(write)
-        low.state.heap[cell] = low.lift(source, name)
+        low.state.heap[ref] = low.lift(source, name)
     else:
-        low.state.heap[cell] = low.compilation.value_before(write, low.builder.span)
-    return cell
+        low.state.heap[ref] = low.compilation.value_before(write, low.builder.span)
+    return ref
 
 
-def _name_after_cell(low: Lowering, cell: HeapRef, value: Any) -> None:
-    """Gives a value without a name of the user's the name of its cell."""
+def _name_after_heap_object(low: Lowering, ref: HeapRef, value: Any) -> None:
+    """Gives a value without a name of the user's the name of its heap object."""
     if isinstance(value, Value) and not value.has_user_name and low.builder.producer(value):
-        before = low.state.heap[cell]
-        value.name = before.name if isinstance(before, Value) else cell.kind
+        before = low.state.heap[ref]
+        value.name = before.name if isinstance(before, Value) else ref.kind
         value.has_user_name = True
 
 
 def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
     """Stores a value of the same shape in a Parameter, cast to its dtype. Returns the stored
     value."""
-    cell = _cell_to_write(low, parameter)
-    before = low.state.heap[cell]
+    ref = _ref_to_write(low, parameter)
+    before = low.state.heap[ref]
     assert isinstance(before, Value) and isinstance(before.type, ArrayType)
     value = low.lifted(value)
     if not isinstance(value, (Value, bool, int, float)):
@@ -151,9 +151,9 @@ def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
     new = structure.cast_like(value, before)
     if new is value and (low.builder.producer(value) is None or is_reachable(low, value)):
         new = structure.copy(value)  # the next write must change no other tensor
-    _name_after_cell(low, cell, new)
+    _name_after_heap_object(low, ref, new)
     new = _without_gradient(low, before, new)
-    write_cell(low, cell, new)
+    write_heap_object(low, ref, new)
     return new
 
 
@@ -185,7 +185,7 @@ def update_parameter(
             f"{' and '.join(parameters)}, by position",
             "pass the Parameter itself, such as self.weight, first",
         )
-    before = low.state.heap[_cell_to_write(low, parameter)]
+    before = low.state.heap[_ref_to_write(low, parameter)]
     assert isinstance(before, Value)
     values = [low.lifted(value) for value in args[1:]]
     new = update(before, *values)

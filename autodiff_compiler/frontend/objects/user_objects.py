@@ -1,6 +1,6 @@
 """Objects of user-defined classes that compiled code makes.
 
-An object is a cell of the heap: a dict of its attributes, with its class under ``__class__``.
+An object is a heap object: a dict of its attributes, with its class under ``__class__``.
 Branches and loops treat it as they treat a dict. Its methods are inlined where they are called.
 A Cell cannot be made by compiled code.
 """

@@ -93,6 +93,6 @@ def apply_where_safe(
     if len(sites) == 1:
         return change_one(function, sites[0])
     middle = len(sites) // 2
-    for half in (sites[:middle], sites[middle:]):
-        function = apply_where_safe(function, half, change_all, change_one)
+    for part in (sites[:middle], sites[middle:]):
+        function = apply_where_safe(function, part, change_all, change_one)
     return function

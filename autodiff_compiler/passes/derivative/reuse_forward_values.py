@@ -1,6 +1,6 @@
 """Rewrites a derivative in terms of values that the forward pass already saves.
 
-The pass runs while both halves are in one body.
+The pass runs while forward and backward are in one body.
 
 - A cotangent that is a product with ``relu(x)``, or with ``maximum(x, 0)``, is zero where the
   slope is zero: it needs no mask.
@@ -70,7 +70,8 @@ Replacement = Callable[[Op], Any]
 
 
 def reuse_forward_values(function: Function) -> Function:
-    """Rewrites the derivative in ``function``, which holds both halves, with forward values."""
+    """Rewrites the derivative in ``function``, which holds forward and backward, with forward
+    values."""
     maxima = [op for op in function.body.walk() if op.name in ("maximum", "minimum")]
     masks = (
         Rule("mask of a product", "mul", _drop_redundant_mask),

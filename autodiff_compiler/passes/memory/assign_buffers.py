@@ -122,7 +122,8 @@ def assign_buffers(
 def _residual_aliases(
     body: Region, placements: Sequence[Placement], saved: Mapping[int, Value]
 ) -> dict[Value, AliasSet]:
-    """Returns the locations of the residuals that a backward half takes from its first argument."""
+    """Returns the locations of the residuals that a backward function takes from its first
+    argument."""
     if not saved:
         return {}
     items = [op for op in body.ops if op.name == "item" and op.operands[0] is body.params[0]]

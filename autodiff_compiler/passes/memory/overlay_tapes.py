@@ -73,7 +73,7 @@ NOTE = "Row k of these tapes lies in row k of an array that the loop has read by
 
 @dataclass(frozen=True)
 class _FilledArray:
-    """An array of ``type`` that a loop of the backward half fills.
+    """An array of ``type`` that a loop of the backward function fills.
 
     ``tapes`` are the tapes of forward that only this loop reads, row by row.
     """

@@ -52,7 +52,7 @@ class SweepProtocol(Protocol):
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
         """Builds the adjoint operations of a region; returns its forward operations."""
 
-    def halves(
+    def pair_of_call(
         self, call: Op, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]
     ) -> ForwardBackward:
         """Returns the forward and backward function of a callee.
@@ -183,15 +183,15 @@ def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
         return op
     cotangents = [scope.full_cotangent(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
-    halves = sweep.halves(op, wrt, seeds)
-    if not set(halves.reached) & set(wrt):
+    pair = sweep.pair_of_call(op, wrt, seeds)
+    if not set(pair.reached) & set(wrt):
         return op
-    residuals = Value(type_of(halves.forward.returns[-1]), "residuals")
-    cotangents_in = sweep.builder.call(halves.backward, (residuals, *cotangents))
-    for position, ct in zip(halves.reached, cotangents_in):
+    residuals = Value(type_of(pair.forward.returns[-1]), "residuals")
+    cotangents_in = sweep.builder.call(pair.backward, (residuals, *cotangents))
+    for position, ct in zip(pair.reached, cotangents_in):
         if position in wrt:
             scope.add(op.operands[position], ct)
-    attrs: dict[str, Any] = {**op.attrs, "callee": halves.forward}
+    attrs: dict[str, Any] = {**op.attrs, "callee": pair.forward}
     return replace(op, attrs=attrs, results=(*op.results, residuals))
 
 

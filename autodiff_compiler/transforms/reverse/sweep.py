@@ -60,7 +60,7 @@ REPLACES_ITEM = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
 #: The key of a pair: the callee, ``wrt``, seeds, whether it recomputes, and the call's context.
-HalvesKey = tuple[Function, tuple[int, ...], Seeds, bool, CallContext]
+PairKey = tuple[Function, tuple[int, ...], Seeds, bool, CallContext]
 
 
 def _unchanged(function: Function) -> Function:
@@ -90,7 +90,7 @@ def split(
     sens: bool = False,
     value: bool | Sequence[int] = False,
     outputs: Sequence[int] | None = None,
-    simplify_half: Rewrite = _unchanged,
+    simplify_each: Rewrite = _unchanged,
     simplify_jointly: Rewrite = _unchanged,
 ) -> tuple[Function, Function]:
     """Makes the gradient as two functions: forward and backward.
@@ -99,35 +99,35 @@ def split(
     those whose positions ``value`` lists. The backward function takes the residuals, and the
     cotangents of the returns if ``sens``.
 
-    simplify_half     rewrites each of the two before the residuals are determined.
+    simplify_each     rewrites each of the two before the residuals are determined.
     simplify_jointly  rewrites both as one function, before it is partitioned.
     """
-    transform = ReverseTransform(simplify_half, simplify_jointly=simplify_jointly)
+    transform = ReverseTransform(simplify_each, simplify_jointly=simplify_jointly)
     return transform.split(function, wrt, sens, value, outputs)
 
 
 class ReverseTransform:
     """Reverse mode, with one forward/backward pair for all calls of one function.
 
-    simplify_half     rewrites each of a pair before the residuals are determined.
+    simplify_each     rewrites each of a pair before the residuals are determined.
     prepare_callee    rewrites a function whose derivative is taken, but not its callees.
     simplify_jointly  rewrites a pair as one function, before it is partitioned.
     """
 
     def __init__(
         self,
-        simplify_half: Rewrite = _unchanged,
+        simplify_each: Rewrite = _unchanged,
         prepare_callee: Rewrite = _unchanged,
         simplify_jointly: Rewrite = _unchanged,
     ):
-        self.simplify_half, self.prepare_callee = simplify_half, prepare_callee
+        self.simplify_each, self.prepare_callee = simplify_each, prepare_callee
         self.simplify_jointly = simplify_jointly
         #: True if nothing that is made here is swept again: the pairs are emitted.
-        self.final = simplify_half is not _unchanged
+        self.final = simplify_each is not _unchanged
         self.activity, self.singularities = Activity(), SingularityAnalysis()
         self.problems: list[Problem] = []
-        self._halves: dict[HalvesKey, ForwardBackward] = {}
-        self._calls: Counter[HalvesKey] = Counter()
+        self._pairs: dict[PairKey, ForwardBackward] = {}
+        self._calls: Counter[PairKey] = Counter()
         self._names: set[str] = set()
 
     def gradient(
@@ -171,7 +171,7 @@ class ReverseTransform:
         """Excludes the names of ``function`` and its callees from those of new functions."""
         self._names.update(each.name for each in (*function.callees(), function))
 
-    def halves(
+    def pair_of_call(
         self,
         callee: Function,
         wrt: tuple[int, ...],
@@ -186,17 +186,17 @@ class ReverseTransform:
         that one and drops a cotangent. It computes more, but no second pair is emitted.
         """
         key = (callee, wrt, seeds, recompute, context)
-        if key not in self._halves:
-            for wider in self._halves:
+        if key not in self._pairs:
+            for wider in self._pairs:
                 same_rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, context)
                 if same_rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
-                    return self._halves[wider]
+                    return self._pairs[wider]
             sweep = ReverseSweep(self, callee, wrt, seeds, True, only_reached=True, context=context)
-            self._halves[key] = ForwardBackward(
+            self._pairs[key] = ForwardBackward(
                 *self._split_sweep(sweep, callee.returns, recompute), sweep.reached
             )
         self._calls[key] += 1
-        return self._halves[key]
+        return self._pairs[key]
 
     def _split_sweep(
         self, sweep: ReverseSweep, values: Sequence[AnyOperand], recompute: bool = False
@@ -224,7 +224,7 @@ class ReverseTransform:
         sure = safe_magnitude_values(Region((), parts.forward, ()), function.safe_magnitude)
         safe = frozenset(known[value] for value in sure if value in known)
         backward = replace(_derived(function, name, "backward", body), safe_magnitude=safe)
-        body = self.simplify_half(backward).body
+        body = self.simplify_each(backward).body
         read = free_values(Region((), body.ops, body.yields))
         params = body.params[: len(known)]
         saved = [(value, param) for value, param in zip(known, params) if param in read]
@@ -247,7 +247,7 @@ class ReverseTransform:
         ]
         rest = body.params[len(known) :]
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
-        return self.simplify_half(forward), replace(backward, body=body)
+        return self.simplify_each(forward), replace(backward, body=body)
 
     def refuse(self, op: Op, operand: str) -> None:
         """Records that an operation has no derivative with respect to ``operand``."""
@@ -365,12 +365,12 @@ class ReverseSweep:
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
-    def halves(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> ForwardBackward:
+    def pair_of_call(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> ForwardBackward:
         """Returns the forward/backward pair that replaces a call."""
         with calling(Caller(call.span), self.adjoint.problems):
             context = self.adjoint.singularities.context_of(call, self.singular)
             again = "recompute" in call.attrs
-            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, again, context)
+            return self.adjoint.pair_of_call(call.attrs["callee"], wrt, seeds, again, context)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
         """Records a problem, which is reported with all others."""

@@ -181,5 +181,5 @@ def test_a_docstring_tells_of_large_values_alone():
 
 
 def test_nothing_is_saved_without_a_backward_function():
-    with pytest.raises(CompileError, match="no backward half"):
+    with pytest.raises(CompileError, match="no backward function"):
         ms.gradient_source(steps, "f32[2,3]", "f32[3,3]", 4, mode="forward", stage="memory")

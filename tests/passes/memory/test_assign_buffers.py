@@ -277,7 +277,7 @@ def test_the_verifier_notices_that_a_loop_fills_two_arrays_in_one_place(
 
 
 def halves() -> tuple[assign_buffers.BufferPlan, assign_buffers.BufferPlan]:
-    """Returns a forward half that saves ``sin(x)``, and a backward half that reads it first."""
+    """Returns a forward function that saves ``sin(x)``, and a backward one that reads it first."""
     forward = parse_function(function(
         f"%x: {BIG}", f"({BIG},)", f"%u: {BIG} = sin %x", f"%r: ({BIG},) = make_tuple %u",
         "return %r"))  # fmt: skip

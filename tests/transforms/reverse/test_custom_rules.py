@@ -139,5 +139,5 @@ def test_the_rule_of_a_number() -> None:
     function = read(text)
     expected = 3.0 * np.exp(X) + np.exp(X).sum() * X
     np.testing.assert_allclose(run(gradient_function(function, (0,)), [X])[0], expected)
-    forward, backward = split(function, (0,), simplify_half=optimise)
+    forward, backward = split(function, (0,), simplify_each=optimise)
     np.testing.assert_allclose(run(backward, run(forward, [X]))[0], expected)
