@@ -54,9 +54,9 @@ EMPTY: Names = frozenset()
 def live_ranges(flow: Flow, needed: Names = EMPTY) -> dict[Hashable, int]:
     """Computes the live range of every variable; those in ``needed`` are live at the end."""
     walk = _Walk()
-    walk.turn(needed)
+    walk.replace_live(needed)
     walk.back(flow, EMPTY)
-    walk.turn(EMPTY)
+    walk.replace_live(EMPTY)
     return walk.ranges
 
 
@@ -83,20 +83,20 @@ class _Walk:
             elif isinstance(part, Fork):
                 live, before = frozenset(self.since), EMPTY
                 for branch in part.branches:
-                    self.turn(live)
+                    self.replace_live(live)
                     self.back(branch, outside)
                     before = before.union(self.since)
-                self.turn(before)
+                self.replace_live(before)
             elif isinstance(part, Cycle):
                 live = frozenset(self.since)
-                self.turn(live | exposed((part,)))
+                self.replace_live(live | exposed((part,)))
                 self.back(part.body, live)
                 self.begin(live)
                 self.back(part.head, live)
             else:
                 self.begin((*outside, *part.reads))
 
-    def turn(self, live: Names) -> None:
+    def replace_live(self, live: Names) -> None:
         """Makes exactly the variables ``live`` live."""
         self.end([name for name in self.since if name not in live])
         self.begin(live)

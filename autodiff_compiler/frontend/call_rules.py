@@ -51,7 +51,11 @@ from autodiff_compiler.frontend.calls.recursion import (
 from autodiff_compiler.frontend.core.guards import PLAIN, is_user_code
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.derivatives.custom_rules import context_method
-from autodiff_compiler.frontend.derivatives.hooks import TextHandle, register_hook, with_hook
+from autodiff_compiler.frontend.derivatives.hooks import (
+    CompiledHookHandle,
+    register_hook,
+    with_hook,
+)
 from autodiff_compiler.frontend.derivatives.recompute import call_recomputed, is_recomputed
 from autodiff_compiler.frontend.derivatives.transforms import call_transformed, take_functions
 from autodiff_compiler.frontend.expressions.subscripts import subscript
@@ -278,7 +282,7 @@ def _updates_parameter(low: Lowering, callee: Any, args: Arguments, kwargs: Keyw
 
 
 def _is_handle_method(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
-    return isinstance(getattr(callee, "__self__", None), (TextHandle, SilencedWarnings))
+    return isinstance(getattr(callee, "__self__", None), (CompiledHookHandle, SilencedWarnings))
 
 
 def _call_handle_method(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:

@@ -86,7 +86,7 @@ def _flips_numpy(types: Sequence[Type], *, dtype: str) -> str:
     return f"({x} ^ {y}).view(np.{dtype})"
 
 
-def _stretched(types: Sequence[Type], *, dtype: str) -> Type:
+def _broadcast_type(types: Sequence[Type], *, dtype: str) -> Type:
     return ArrayType(dtype, broadcast_shapes([shape_of_type(type_) for type_ in types]))
 
 
@@ -96,7 +96,7 @@ mask_bits = OpDef(
     "times as fast as a choice that a processor cannot foresee.",
     operands=("x", "c"),
     numpy=_masked_numpy,
-    result=lambda types: _stretched(types, dtype=types[0].dtype),
+    result=lambda types: _broadcast_type(types, dtype=types[0].dtype),
     kind="lowered",
     label="{x}_masked",
     word="masked",
@@ -108,7 +108,7 @@ xor_bits = OpDef(
     "that differs in these bits from x.",
     operands=("x", "y"),
     numpy=_flips_numpy,
-    result=_stretched,
+    result=_broadcast_type,
     kind="lowered",
     label="flips",
 )

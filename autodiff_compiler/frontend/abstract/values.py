@@ -139,14 +139,14 @@ class Frame:
     ended: bool = False
 
     @property
-    def text(self) -> Any:
+    def function_tree(self) -> Any:
         """The tree of the function. A comprehension has that of the function around it."""
-        return self.outer.text if self.tree is None and self.outer else self.tree
+        return self.outer.function_tree if self.tree is None and self.outer else self.tree
 
     @property
     def title(self) -> str:
         """Python's name of the function."""
-        return str(getattr(self.text, "name", "<lambda>"))
+        return str(getattr(self.function_tree, "name", "<lambda>"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +211,7 @@ class CustomRule:
     """A derivative rule that becomes a function of its own: its source, the names of its
     parameters, and the function that lowers it."""
 
-    text: Any
+    function: Any
     names: tuple[str, ...]
     lower: Callable[[Any, Sequence[Any]], Any]
 

@@ -133,9 +133,9 @@ def inline_closure_once(
 def inline(low: Lowering, frame: Frame, names: dict[str, Any]) -> Any:
     """Lowers a source function in a frame of its own."""
     caller = call_site(low)
-    text = frame.tree or frame.source.tree
-    name = getattr(text, "name", "<lambda>")
-    with low.compilation.depths.entering(text, name, caller), low.compilation.calling(caller):
+    tree = frame.tree or frame.source.tree
+    name = getattr(tree, "name", "<lambda>")
+    with low.compilation.depths.entering(tree, name, caller), low.compilation.calling(caller):
         if frame.tree is None:
             raise_all(check(frame.source))
             frame.tree = desugared(frame.source)

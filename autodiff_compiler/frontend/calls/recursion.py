@@ -211,11 +211,13 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
         "come_up": RecursionStep(come_up),
         "given": given,
     }
-    text = read_source(in_loops)
-    source = RelocatedSource(text.tree, text.file, text.first_line, text.lines, low.builder.span)
+    loops = read_source(in_loops)
+    source = RelocatedSource(
+        loops.tree, loops.file, loops.first_line, loops.lines, low.builder.span
+    )
     problems = len(low.compilation.problems)
     try:
-        return inline(low, Frame(source, in_loops, tree=desugared(text)), names)
+        return inline(low, Frame(source, in_loops, tree=desugared(loops)), names)
     finally:
         if len(low.compilation.problems) > problems:
             del low.compilation.problems[problems + 1 :]  # the others follow from the first

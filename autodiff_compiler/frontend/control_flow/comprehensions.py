@@ -41,26 +41,28 @@ def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
     """Returns an iterator that makes its items; the items where it is used up at once."""
     if node not in low.used_at_once:
         source = low.evaluate(node.generators[0].iter)
-        text = Closure(node, low.frame, (), "<genexpr>")
-        iterable = LazyIterable("generator", (source, ()), function=text)
+        generator = Closure(node, low.frame, (), "<genexpr>")
+        iterable = LazyIterable("generator", (source, ()), function=generator)
         later = becomes_loop(low, source)
         return low.allocate("iterator", iterable) if later else iterator_over(low, iterable)
     items = _evaluate_comprehension(low, node, [node.elt])
     return items if isinstance(items, HeapRef) else tuple(items)
 
 
-def evaluate_generator(low: Lowering, text: Closure, source: Any) -> Any:
+def evaluate_generator(low: Lowering, generator: Closure, source: Any) -> Any:
     """Returns all items of a generator expression that iterates over ``source``."""
-    items = _evaluate_comprehension(low, text.tree, [text.tree.elt], source, text.frame)
+    items = _evaluate_comprehension(
+        low, generator.tree, [generator.tree.elt], source, generator.frame
+    )
     return items if isinstance(items, HeapRef) else tuple(items)
 
 
-def generate_items(low: Lowering, text: Closure, item: Any) -> list[Any]:
+def generate_items(low: Lowering, generator: Closure, item: Any) -> list[Any]:
     """Returns the items of a generator expression for one item of its first source."""
     items: list[Any] = []
-    first, *rest = text.tree.generators
-    with _in_comprehension(low, text.tree, text.frame):
-        _generate_from(low, first, item, rest, [text.tree.elt], items)
+    first, *rest = generator.tree.generators
+    with _in_comprehension(low, generator.tree, generator.frame):
+        _generate_from(low, first, item, rest, [generator.tree.elt], items)
     return items
 
 

@@ -78,7 +78,7 @@ def evaluate_caught_exception(low: Lowering, node: CaughtException) -> Any:
     if node.clause not in low.frame.handlers:
         raise UsesPoison  # what it catches is not known
     handler: ActiveHandler = low.frame.handlers[node.clause]
-    if not node.text:
+    if not node.reads_message:
         return low.state.heap[handler.flag]
     return _thrown(low, handler)[1]
 
@@ -232,11 +232,11 @@ def _as_runtime_text(low: Lowering, text: Any) -> Any:
     return low.builder.make(effects.text, (), {"pattern": pattern, "sign": "format"})
 
 
-def _classes(low: Lowering, way: ExceptClause) -> tuple[type, ...]:
+def _classes(low: Lowering, clause: ExceptClause) -> tuple[type, ...]:
     """Returns the classes that an ``except`` clause catches."""
-    if way.classes is None:
+    if clause.classes is None:
         return (BaseException,)
-    classes: list[Any] = [low.evaluate(way.classes)]
+    classes: list[Any] = [low.evaluate(clause.classes)]
     while any(isinstance(each, tuple) for each in classes):
         parts = (each if isinstance(each, tuple) else (each,) for each in classes)
         classes = [one for part in parts for one in part]

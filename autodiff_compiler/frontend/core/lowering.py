@@ -79,7 +79,7 @@ class Lowering:
         self.builder.watch = partial(_check_operation, self)
         self.state = State()
         around = parent.frame if parent else Frame(None, None)
-        self.frame: Frame = Frame(around.source, around.function, tree=around.text)
+        self.frame: Frame = Frame(around.source, around.function, tree=around.function_tree)
         #: The frames of this function that wait for a call to end.
         self.waiting_frames: list[Frame] = []
         #: The place where the source function begins, and the number of open branches and loops.

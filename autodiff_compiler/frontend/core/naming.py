@@ -46,7 +46,7 @@ def printed_names(callee: Any) -> tuple[str, str]:
             return name, title
         return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
     if isinstance(callee, CustomRule):
-        return printed_names(callee.text)
+        return printed_names(callee.function)
     owner = getattr(callee, "__self__", None)
     own_name = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
     if isinstance(owner, Cell) and own_name == "construct":
@@ -71,7 +71,7 @@ def snake(name: str) -> str:
 def owner_of(callee: Any) -> Any:
     """Returns the Cell or object that a callee belongs to."""
     if isinstance(callee, CustomRule):
-        return owner_of(callee.text)
+        return owner_of(callee.function)
     return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
 
 
@@ -95,27 +95,27 @@ def slot_names(
 
 def positional_names(callee: Any, count: int) -> list[str]:
     """Returns the names of ``count`` positional arguments."""
-    text: Any = unwrapped(callee.construct) if isinstance(callee, Cell) else callee
+    function: Any = unwrapped(callee.construct) if isinstance(callee, Cell) else callee
     known: list[str] = []
-    if isinstance(text, Transformed):
-        known = text.names(positional_names(text.fn, count))[:count]
-    elif is_apply(text):
-        first = 0 if hasattr(text.__self__, "setup_context") else 1
-        known = _positional(text.__self__.forward)[first:]
-    elif isinstance(text, CustomRule):
-        known = list(text.names)
-    elif isinstance(text, Closure):
-        spec = text.tree.args
+    if isinstance(function, Transformed):
+        known = function.names(positional_names(function.fn, count))[:count]
+    elif is_apply(function):
+        first = 0 if hasattr(function.__self__, "setup_context") else 1
+        known = _positional(function.__self__.forward)[first:]
+    elif isinstance(function, CustomRule):
+        known = list(function.names)
+    elif isinstance(function, Closure):
+        spec = function.tree.args
         known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
-    elif isinstance(text, (types.FunctionType, types.MethodType)):
-        known = _positional(text)
+    elif isinstance(function, (types.FunctionType, types.MethodType)):
+        known = _positional(function)
     return known + [f"x{number}" for number in range(len(known), count)]
 
 
-def _positional(text: Any) -> list[str]:
+def _positional(function: Any) -> list[str]:
     """Returns the names of the parameters that may be given by position."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 

@@ -34,7 +34,7 @@ def check_cotangents(
     cotangents: Any,
     params: Sequence[Any],
     names: Sequence[str],
-    text: Any,
+    function: Any,
     doing: str,
 ) -> tuple[AnyOperand, ...]:
     """Returns the cotangents of those ``params`` that have one, in their dtypes and shapes."""
@@ -49,7 +49,7 @@ def check_cotangents(
         raise CallError(
             f"{doing} gives {many} for {len(params)} inputs ({', '.join(names)})",
             "return a tuple with one gradient for each input, None for a zero gradient",
-            end_of(text),
+            end_of(function),
         )
     try:
         return tuple(
@@ -59,7 +59,7 @@ def check_cotangents(
         )
     except CompileError as error:
         spans = [maker.span for ct in listed if (maker := low.builder.producer(ct))]
-        end = end_of(text)
+        end = end_of(function)
         place = end if end is not None else spans[0] if spans else None
         raise error.holding([replace(p, span=place) for p in error.problems]) from None
 
@@ -80,7 +80,7 @@ def _fit(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
     if not isinstance(ct, Value):
         return structure.full_like(like, value=ct)
     have, want = structure.shape_of_type(ct.type), like.type.shape
-    if have != want and not _stretches(have, want):
+    if have != want and not _may_broadcast(have, want):
         raise ShapeError(
             f"{what} has the type {ct.type}, but '{like.name}' is {like.type}",
             "return for each input a gradient of that input's shape and dtype",
@@ -113,7 +113,7 @@ def _is_number(type_: Type) -> bool:
     return isinstance(type_, ScalarType)
 
 
-def _stretches(have: Any, want: Any) -> bool:
+def _may_broadcast(have: Any, want: Any) -> bool:
     """True if a cotangent of this shape may be broadcast to that one, or if the shapes are not
     known."""
     try:
@@ -123,13 +123,13 @@ def _stretches(have: Any, want: Any) -> bool:
     return have is None or want is None or None in broadcast or broadcast == want
 
 
-def end_of(text: Any, first: bool = False) -> Span:
+def end_of(function: Any, first: bool = False) -> Span:
     """Returns the place of the last ``return`` of a function; of its beginning if it has none, or
     if ``first``. Raises SourceNotFound."""
-    if isinstance(text, Closure):
-        source, tree = text.frame.source, text.tree
+    if isinstance(function, Closure):
+        source, tree = function.frame.source, function.tree
     else:
-        source = read_source(text)
+        source = read_source(function)
         tree = source.tree
     if first or isinstance(tree, gast.Lambda):
         return source.span(tree)
@@ -137,9 +137,9 @@ def end_of(text: Any, first: bool = False) -> Span:
     return source.span(max(returns, key=lambda part: part.lineno) if returns else tree)
 
 
-def beginning_of(text: Any, otherwise: Span) -> Span:
+def beginning_of(function: Any, otherwise: Span) -> Span:
     """Returns where a function begins; ``otherwise`` if its source is not found."""
     try:
-        return end_of(text, first=True)
+        return end_of(function, first=True)
     except SourceNotFound:
         return otherwise

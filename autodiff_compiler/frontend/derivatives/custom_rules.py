@@ -169,18 +169,23 @@ def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) 
 
 
 def with_derivative(
-    low: Lowering, text: Any, inputs: Sequence[tuple[str, Any]], outcome: Any, run: Run, doing: str
+    low: Lowering,
+    function: Any,
+    inputs: Sequence[tuple[str, Any]],
+    outcome: Any,
+    run: Run,
+    doing: str,
 ) -> Any:
     """Returns ``outcome`` with the derivative in ``inputs`` that ``run`` gives.
 
-    ``text`` is the user's function; ``doing`` says in a few words what it computes.
+    ``function`` is the user's function; ``doing`` says in a few words what it computes.
     """
     out = low.packed(outcome)
     if not low.compilation.differentiates or not has_cotangent(out):
         return outcome
     likes = [like for _, like in inputs]
     given = [_as_argument(low, like) for like in likes]
-    heap, place = dict(low.state.heap), beginning_of(text, low.builder.span)
+    heap, place = dict(low.state.heap), beginning_of(function, low.builder.span)
     ct = Value(cotangent_type(out.type), f"d_{out.name or 'out'}", True)
 
     def lower(low: Any, args: Sequence[Any]) -> Any:
@@ -189,11 +194,13 @@ def with_derivative(
             seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
             out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
         cotangents = run(low, seen, out_seen, ct_seen)
-        return check_cotangents(low, cotangents, packed, [name for name, _ in inputs], text, doing)
+        return check_cotangents(
+            low, cotangents, packed, [name for name, _ in inputs], function, doing
+        )
 
     names = (*(name for name, _ in inputs), out.name or "out", ct.name)
     with low.builder.block():  # all that it makes here is about the stand-in ``ct``
-        custom = CustomRule(text, names, lower)
+        custom = CustomRule(function, names, lower)
         rule, reads, wrt = lower_rule(low, custom, given, [out], [ct], doing)
     result = Value(out.type, out.name)
     low.builder.add(custom_rule_operation(rule, reads, wrt, [out], [result], low.builder.span))
@@ -203,7 +210,7 @@ def with_derivative(
 
 def lower_rule(
     low: Lowering,
-    text: CustomRule,
+    custom: CustomRule,
     given: Sequence[Any],
     outs: Sequence[Value],
     cts: Sequence[Value],
@@ -212,12 +219,12 @@ def lower_rule(
     """Returns the function of a custom derivative that takes ``given``, ``outs`` and their
     cotangents; the operands that it reads besides the last two; and which of those it has
     cotangents for."""
-    outlined = low.outline(text, [*given, *outs, *cts], {})
+    outlined = low.outline(custom, [*given, *outs, *cts], {})
     if outlined.returned is MISSING or outlined.wrote:
         raise CallError(
             f"{doing} changes something outside of itself",
             "compute and return gradients only",
-            end_of(text.text),
+            end_of(custom.function),
         )
     (packed,) = outlined.function.returns
     maker = producers(outlined.function.body).get(packed)

@@ -37,7 +37,7 @@ from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.operators.core.control import undefined
 
 
-class TextHandle:
+class CompiledHookHandle:
     """The handle that ``x.register_hook(h)`` returns in compiled code."""
 
     def __init__(self, low: Lowering, value: Value, op: Op):
@@ -124,8 +124,8 @@ def _enter_watched(
     names = [value.name or "x" for value in inputs]
     outs, cts = [*seen.values(), link], [fresh(value) for value in (*inputs, link)]
     with low.builder.block():
-        text = CustomRule(hook_text, (*names, *names, "link", *names, "d_out"), lower)
-        rule, reads, wrt = lower_rule(low, text, inputs, outs, cts, "the hook")
+        custom = CustomRule(hook_text, (*names, *names, "link", *names, "d_out"), lower)
+        rule, reads, wrt = lower_rule(low, custom, inputs, outs, cts, "the hook")
     values = [*inputs, low.builder.make(undefined, (), {})]
     low.builder.add(custom_rule_operation(rule, reads, wrt, values, outs, low.builder.span))
     low.builder.ops.extend(ops)
@@ -156,7 +156,7 @@ def with_hook(
     return with_derivative(low, hook, [("x", value)], value, run, "the hook")
 
 
-def register_hook(low: Lowering, value: Value, hook: Any) -> TextHandle:
+def register_hook(low: Lowering, value: Value, hook: Any) -> CompiledHookHandle:
     """Puts a hook on the whole cotangent of ``x``, wherever it is used: ``x.register_hook(h)``."""
     made_here = any(value in op.results for op in low.builder.ops)
     if low.depth and not made_here:
@@ -166,7 +166,7 @@ def register_hook(low: Lowering, value: Value, hook: Any) -> TextHandle:
             f"computes '{value.name}'",
             "call register_hook() right after the Tensor is computed",
         )
-    return TextHandle(low, value, _add_hook(low, value, hook))
+    return CompiledHookHandle(low, value, _add_hook(low, value, hook))
 
 
 def _add_hook(low: Lowering, value: Value, hook: Any) -> Op:

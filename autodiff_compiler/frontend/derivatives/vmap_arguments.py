@@ -30,8 +30,8 @@ def is_mapped(axes: Axes) -> bool:
 class Batch:
     """The arguments of one batched call."""
 
-    def __init__(self, text: Lowering, axes: Sequence[Axes]):
-        self.text = text
+    def __init__(self, low: Lowering, axes: Sequence[Axes]):
+        self.low = low
         self.lengths: list[tuple[Dim, Value]] = []
         if not is_mapped(tuple(axes)):
             raise self.refused(
@@ -40,12 +40,12 @@ class Batch:
             )
 
     def refused(self, cause: str, cure: str = "") -> CompileError:
-        return self.text.fail(ShapeError, cause, cure)
+        return self.low.fail(ShapeError, cause, cure)
 
     def each(self, value: Any, axes: Axes, change: Callable[[Any, Any], Any]) -> Any:
         """Returns ``value`` with ``change(leaf, axis)`` for each tensor in it."""
         if isinstance(value, HeapRef):
-            value = self.text.contents(value)
+            value = self.low.contents(value)
         if isinstance(value, dict):
             return {key: self.each(item, axes, change) for key, item in value.items()}
         if isinstance(value, (tuple, list)):
@@ -83,7 +83,7 @@ class Batch:
     def shape(self, leaf: Any) -> tuple[Dim, ...]:
         if not isinstance(leaf, Value) or not isinstance(leaf.type, ArrayType):
             raise self.refused(
-                f"a {self.text.described(leaf)} has no batch axis",
+                f"a {self.low.described(leaf)} has no batch axis",
                 "give None as its axis in in_axes: every example then uses the same value",
             )
         if leaf.type.shape is None:
@@ -123,7 +123,7 @@ class Batch:
         _, like = self.lengths[0]
         shape, rest = shape_argument(like)
 
-        def stretched(leaf: Any, axis: int | None) -> Any:
+        def broadcast_leaf(leaf: Any, axis: int | None) -> Any:
             if axis is not None or not isinstance(leaf, Value):
                 return leaf
             if rest:
@@ -135,7 +135,7 @@ class Batch:
             assert shape is not None
             return broadcast_to(expand_dims(leaf, axes=(0,)), shape=(shape[0], *self.shape(leaf)))
 
-        return self.each(value, axes, stretched)
+        return self.each(value, axes, broadcast_leaf)
 
     def with_out_axes(self, outcome: Any, axes: Axes) -> Any:
         """Returns the results with the examples along ``axes``."""
@@ -155,4 +155,4 @@ class Batch:
 
         if not any(True for _ in leaves(outcome)):
             return outcome
-        return from_python(self.text, self.each(outcome, axes, last))
+        return from_python(self.low, self.each(outcome, axes, last))

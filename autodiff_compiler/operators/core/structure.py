@@ -148,7 +148,7 @@ def _reshaped_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) ->
     return reshape(x, shape=(-1 if size is None else size, *shape))
 
 
-def _stretched_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
+def _broadcast_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
     """Broadcasts every example of a batch."""
     if rest or shape is None or size is None or x.ndim is None:
         return None
@@ -175,7 +175,7 @@ broadcast_to = linear(
     adjoint={"x": lambda ct, x: unbroadcast(ct, x)},
     label="{x}_stretched",
     views=("x",),
-    batch=lambda x, rest, shape, size: _stretched_batch(x, rest, shape, size),
+    batch=lambda x, rest, shape, size: _broadcast_batch(x, rest, shape, size),
 )
 
 

@@ -154,7 +154,7 @@ argmin = _argument("argmin", "The int64 position of the first smallest element a
 def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
     """Declares ``max`` or ``min``; ``position_of`` computes the winner's position."""
 
-    def shares(part: Any, x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+    def split_among_winners(part: Any, x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
         """Returns ``part`` divided by the number of winners where x wins, else 0."""
         winners = equal(x, restore_axes(out, x, axes, keepdims))
         count = sum_(winners, axes=axes, keepdims=keepdims or axes is not None)
@@ -163,14 +163,16 @@ def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
     def back(ct: Any, x: Any, out: Any, axes: Any, keepdims: bool, first: bool) -> Any:
         ct = restore_axes(ct, x, axes, keepdims)
         if not first:
-            return cast_like(shares(ct, x, out, axes, keepdims), x)
+            return cast_like(split_among_winners(ct, x, out, axes, keepdims), x)
         shape, more = shape_argument(x)
         place = position_of(x, axis=axes[0], keepdims=True)
         return put_along(ct, place, *more, axis=axes[0], shape=shape)
 
     def forward(dot: Any, x: Any, out: Any, axes: Any, keepdims: bool, first: bool) -> Any:
         if not first:
-            return sum_(shares(dot, x, out, axes, keepdims), axes=axes, keepdims=keepdims)
+            return sum_(
+                split_among_winners(dot, x, out, axes, keepdims), axes=axes, keepdims=keepdims
+            )
         taken = take_along(dot, position_of(x, axis=axes[0], keepdims=True), axis=axes[0])
         return taken if keepdims else squeeze(taken, axes=axes)
 
@@ -349,7 +351,7 @@ def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:
     return squeeze(result, axes=axes) if keeps and not keepdims else result
 
 
-def _shares(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+def _softmax_weights(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
     """Returns exp(x) / sum(exp(x)), with x shifted by ``out``. The quotient cancels rounding of
     ``out``."""
     parts = exp(x - restore_axes(stop_gradient(out), x, axes, keepdims))
@@ -366,12 +368,12 @@ logsumexp = OpDef(
     promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: (
-            restore_axes(ct, x, axes, keepdims) * _shares(x, out, axes, keepdims)
+            restore_axes(ct, x, axes, keepdims) * _softmax_weights(x, out, axes, keepdims)
         )
     },
     tangent={
         "x": lambda dot, x, out, axes, keepdims: sum_(
-            dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
+            dot * _softmax_weights(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
     label="logsumexp_{x}",

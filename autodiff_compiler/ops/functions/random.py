@@ -61,7 +61,7 @@ def drawn_like(family: str, x: Any, seed: Any, dtype: Any = None) -> Any:
     return drawn(family, arrays.shape(x), seed, dtype or dtype_of(x))
 
 
-def _stretched(shape: Any, *others: Any) -> Any:
+def _broadcast(shape: Any, *others: Any) -> Any:
     """Returns ``shape`` broadcast with the shapes of ``others``, where all of them are known."""
     known, operands = shape_and_operands(shape)
     shapes: list[Shape] = [known, *(shape_of(other) for other in others)]
@@ -75,7 +75,7 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any =
 
     In a float dtype d_minval = ct (1 - u) and d_maxval = ct u, where u is the standard draw.
     """
-    shape, name = _stretched(shape, minval, maxval), to_numpy_name(dtype)
+    shape, name = _broadcast(shape, minval, maxval), to_numpy_name(dtype)
     if "int" in name:
         known, operands = shape_and_operands(shape)
         source = generator_of(seed)
@@ -85,13 +85,13 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any =
 
 def normal(shape: Any, mean: Any, stddev: Any, seed: Any = None) -> Tensor:
     """Returns normally distributed numbers: d_mean = ct, d_stddev = ct times the standard draw."""
-    return mean + drawn("normal", _stretched(shape, mean, stddev), seed) * stddev
+    return mean + drawn("normal", _broadcast(shape, mean, stddev), seed) * stddev
 
 
 def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Tensor:
     """Returns numbers of the Laplace distribution: d_mean = ct, d_lambda = ct times the standard
     draw."""
-    noise = drawn("laplace", _stretched(shape, mean, lambda_param), seed)
+    noise = drawn("laplace", _broadcast(shape, mean, lambda_param), seed)
     return mean + noise * lambda_param
 
 
@@ -200,7 +200,7 @@ def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any =
 def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Tensor:
     """Returns gamma variates of the shape alpha and the rate beta: those of rate 1, divided by
     beta."""
-    return _gamma(_stretched(shape, alpha, beta), alpha, seed) / beta
+    return _gamma(_broadcast(shape, alpha, beta), alpha, seed) / beta
 
 
 def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Tensor:
@@ -217,7 +217,7 @@ def _gamma(shape: Any, alpha: Any, seed: Any) -> Any:
 
 def poisson(shape: Any, mean: Any, seed: Any = None) -> Tensor:
     """Counts of the rates ``mean``, in float32."""
-    return _poisson(_stretched(shape, mean), mean, seed, "float32")
+    return _poisson(_broadcast(shape, mean), mean, seed, "float32")
 
 
 def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = float32) -> Tensor:

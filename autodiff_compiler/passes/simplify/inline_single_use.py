@@ -92,7 +92,9 @@ def _inline_known(caller: Function, may: Callable[[Op], bool]) -> Function:
     if "call" not in caller.op_names or all(op.role == "primal" for op in caller.body.ops):
         return caller
     available, share = _AvailableValues(caller), costs().computed_anyway_fraction
-    inlined = inline_calls(caller, lambda call: may(call) and available.share_of(call) > share)
+    inlined = inline_calls(
+        caller, lambda call: may(call) and available.available_fraction(call) > share
+    )
     # The inlined bodies have calls in their turn, whose operands are known once they are merged.
     return caller if inlined is caller else _inline_known(cse(inlined), may)
 
@@ -104,7 +106,7 @@ class _AvailableValues:
         effects, ops = Effects(), caller.body.ops
         self.ops = {op.value_key: op for op in ops if not (op.regions or effects.has(op))}
 
-    def share_of(self, call: Op) -> float:
+    def available_fraction(self, call: Op) -> float:
         """Returns the share of available operations in ``call``, calls in it included."""
         availability: list[bool] = []
         self.enter(call, call.operands, availability)

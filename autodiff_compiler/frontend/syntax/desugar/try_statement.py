@@ -45,13 +45,14 @@ class TryBody(gast.stmt):
 
 
 class CaughtException(gast.expr):
-    """The condition that a handler caught something; with ``text`` the message that it caught."""
+    """The condition that a handler caught something; with ``reads_message`` the message that it
+    caught."""
 
     _fields = ()
 
-    def __init__(self, clause: ExceptClause, at: gast.AST, text: bool = False) -> None:
+    def __init__(self, clause: ExceptClause, at: gast.AST, reads_message: bool = False) -> None:
         super().__init__()
-        self.clause, self.text = clause, text
+        self.clause, self.reads_message = clause, reads_message
         builders.at_position(at, self)
 
 
@@ -166,7 +167,10 @@ class _ResolveClauses:
             handler.body = self.block(handler.body, (clause, name))
             if name:
                 handler.body.insert(
-                    0, builders.assign(name, CaughtException(clause, handler, text=True), handler)
+                    0,
+                    builders.assign(
+                        name, CaughtException(clause, handler, reads_message=True), handler
+                    ),
                 )
         stmt.body = self.block(stmt.body, caught)
         stmt.orelse = self.block(stmt.orelse, caught)
