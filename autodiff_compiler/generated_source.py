@@ -88,7 +88,7 @@ def gradient_source(
     opt_level   0, 1, 2 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
     stage       a stage of the compiler, after which the program is printed: ``typed``, ``stable``,
                 ``primal``, ``derivative``, ``simplified``, ``scheduled``, ``buffers`` or ``source``
-                (see ``docs/passes.md``); ``memory`` for a table of what is kept for backward.
+                (see ``docs/passes.md``); ``memory`` for a table of the saved values.
     stabilise   True if formulas that overflow or cancel are replaced by stable operators (None: as
                 ``set_context`` says, which is yes if it says nothing).
 

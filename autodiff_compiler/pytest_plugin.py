@@ -54,13 +54,19 @@ def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
         have = file.read_text(encoding="utf-8")
         beside = beside_of(file)
         if arrays and (not beside.exists() or beside.read_bytes() != stored(arrays)):
-            pytest.fail(f"{beside.name} does not hold the arrays of today; {command}", False)
+            pytest.fail(f"{beside.name} does not match the arrays of the code; {command}", False)
         if have != wanted:
             lines = difflib.unified_diff(
-                have.splitlines(), wanted.splitlines(), str(path), "the gradient now", lineterm=""
+                have.splitlines(),
+                wanted.splitlines(),
+                str(path),
+                "gradient of the code",
+                lineterm="",
             )
             pytest.fail(
-                "\n".join([f"{path} is not the gradient any more; {command}", *lines]),
+                "\n".join(
+                    [f"{path} no longer matches the gradient of its code; {command}", *lines]
+                ),
                 pytrace=False,
             )
 

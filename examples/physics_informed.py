@@ -132,7 +132,7 @@ def residual_backward(residuals):
     mul_mul_mul_minus_u_w = -2.0 * u_w * d3_dot2_h_1 * h
     d_h_2 = d_h_1 + mul_mul_mul_minus_u_w
     d_t_times_w_plus_b = d_h_2 * sub_h_times_h
-    d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was stretched f32[16] -> f32[24,16]
+    d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was broadcast f32[16] -> f32[24,16]
     d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d_u_w, d_u_b, d_u_v
 '''

@@ -109,7 +109,7 @@ def loss_backward(residuals):
     d_v = np.dot(h.T, d_error_1)
     # 29| h = ops.tanh(ops.matmul(x, self.w) + self.b)
     d_x_matmul_w_plus_b = d_h * (1.0 - h * h)
-    d_b = d_x_matmul_w_plus_b.sum(axis=0)  # b was stretched f32[8] -> f32[n,8]
+    d_b = d_x_matmul_w_plus_b.sum(axis=0)  # b was broadcast f32[8] -> f32[n,8]
     d_w = np.dot(x.T, d_x_matmul_w_plus_b)
     return d_w, d_b, d_v
 '''

@@ -113,7 +113,7 @@ def test_explain_memory(file, capsys):
     told = capsys.readouterr().out
     assert told.startswith("Saved for backward by product_forward (model_of_test_cli.py:33).")
     assert "y     f64[b]  8*b    (an argument)  (the result)" in told
-    assert "In all at most 16*b bytes" in told
+    assert "At most 16*b bytes in total" in told
     assert main(["explain-memory", f"{file}:Bad", "--input", "f64[b]"]) == ExitCode.REFUSED
 
 
@@ -277,7 +277,7 @@ def test_help_tells_the_exit_codes(capsys):
         main(["dump", "--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
-    assert "exit codes:" in text and "refused" in text
+    assert "exit codes:" in text and "rejected" in text
 
 
 def test_as_a_module(file):

@@ -59,4 +59,4 @@ def test_fixtures(suite, pytester):
     suite(3).assert_outcomes(passed=2, failed=1)
     stale = suite(4)
     stale.assert_outcomes(passed=1, failed=2)
-    stale.stdout.fnmatch_lines(["*net_grad.py is not the gradient any more*", "-*3*", "+*4*"])
+    stale.stdout.fnmatch_lines(["*net_grad.py no longer matches the gradient*", "-*3*", "+*4*"])

@@ -15,16 +15,17 @@ from autodiff_compiler.version import __version__
 
 EPILOG = """\
 exit codes:
-  0  done
-  1  the compiler refused the source, or a gradient is wrong
-  2  the command, the file or a type could not be understood
+  0  success
+  1  the compiler rejected the source, or a gradient is wrong
+  2  the command line, a file or a type is invalid
   3  the compiler itself failed: please report it
 
-types:
-  f32[2,3] f64[] i32[b,4] any[...]   tensors; a name is a size known at run time only
-  (f32[2], int) {'w': f32[2,3]}      tuples and dicts of these
-  int float bool none                plain Python values, known at run time only
-  n=3 kind='sum'                     a literal is a value that is known
+types of arguments, for --input:
+  f32[2,3] f64[] i32[b,4]         tensors; the size b is known only at run time
+  any[...]                        a tensor of any dtype and shape
+  (f32[2], int) {'w': f32[2,3]}   tuples and dicts of types
+  int float bool none             Python values that are known only at run time
+  n=3 kind='sum'                  a literal: a compile-time constant
 """
 
 #: The values of ``--stage``. Its help lists neither former names nor the table of memory.
@@ -37,7 +38,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line. It sets ``run`` to the function of the command."""
     parser = argparse.ArgumentParser(
         prog="autodiff-compiler",
-        description="Prints and checks the gradients of Cells and functions.",
+        description="Prints and checks gradients of Cells and Python functions, as NumPy source.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -45,21 +46,33 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, help: str, run: Run) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=help)
+        about = f"{help[0].upper()}{help[1:]}."
+        command = commands.add_parser(name, help=help, description=about)
         command.set_defaults(run=run)
         return command
 
     _add_dump(add("dump", "print the source of the gradient", dump))
-    _add_memory(add("explain-memory", "list what is kept for backward", dump))
+    _add_memory(
+        add("explain-memory", "list the values that are saved for the backward function", dump)
+    )
     _add_check(add("check", "compare the gradient with numeric differences", check))
-    add("explain", "what an error code means, with examples", explain).add_argument(
-        "code", metavar="CODE", nargs="?", help="such as AD201; without, all"
+    add("explain", "explain an error code, with examples", explain).add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="an error code such as AD201 (default: list all codes)",
     )
-    add("ops", "list the operators, by all their names", ops).add_argument(
-        "--missing", action="store_true", help="list the names of MindSpore that are missing here"
+    add("ops", "list the operators, with all their names", ops).add_argument(
+        "--missing",
+        action="store_true",
+        help="list the names of MindSpore that this package does not have",
     )
-    add("passes", "list the passes: stage, levels, summary", passes).add_argument(
-        "--markdown", action="store_true", help="print the page docs/passes.md instead"
+    add(
+        "passes", "list the passes of the compiler, with stage, levels and summary", passes
+    ).add_argument(
+        "--markdown",
+        action="store_true",
+        help="print the passes as Markdown: the page docs/passes.md",
     )
     return parser
 
@@ -71,14 +84,15 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
         metavar="FILE:NAME",
-        help="a Cell class, a Cell, a function or a method; or a call: file.py:Block(dim=8)",
+        help="a Cell class, a Cell, a function or a method in a file, or a call that returns one, "
+        "such as file.py:Block(dim=8)",
     )
     command.add_argument(
         "--input",
         action="append",
         default=[],
         metavar="[NAME=]TYPE",
-        help="one per argument: its type, or its value",
+        help="the type of an argument, or its value as a literal; once for each argument",
     )
 
 
@@ -90,26 +104,33 @@ def _add_request(command: argparse.ArgumentParser) -> None:
 
     _add_target(command)
     command.add_argument(
-        "--wrt", metavar="NAME,...", help="what is differentiated: arguments, or positions"
+        "--wrt",
+        metavar="NAME,...",
+        help="the arguments to differentiate, by name or by position (default: the first one, "
+        "or none if Parameters are given)",
     )
     command.add_argument(
         "--weights",
         metavar="NAME,...",
-        help="the gradients of these Parameters; 'trainable' or 'all'",
+        help="the Parameters to differentiate, by name; or 'trainable', or 'all' (default: none)",
     )
-    flag("--value", "forward returns the value, too")
-    flag("--has-aux", "differentiate the first output only")
-    flag("--get-all", "gradients of all inputs")
-    flag("--get-by-list", "gradients of the parameters")
-    flag("--sens-param", "the caller gives a sensitivity")
-    flag("--no-stabilise", "leave formulas that overflow as they are")
+    flag("--value", "also return the value of the function")
+    flag("--has-aux", "differentiate the first output only; return the other outputs as well")
+    flag("--get-all", "differentiate all arguments")
+    flag("--get-by-list", "differentiate all Parameters that the function uses")
+    flag(
+        "--sens-param",
+        "take the gradient of the output (the sensitivity) as an argument (default: ones)",
+    )
+    flag("--no-stabilise", "do not replace formulas that overflow or cancel by stable operators")
     command.add_argument(
         "-O",
         type=int,
         choices=LEVELS,
         default=1,
         dest="level",
-        help="0: plainest text; 2: results reuse memory; 3: calls are inlined, too (default: 1)",
+        help="optimization level; 0: no optimization, 1: hand-written style, 2: reuses memory, "
+        "3: also inlines calls (default: 1)",
     )
 
 
@@ -119,35 +140,42 @@ def _add_dump(command: argparse.ArgumentParser) -> None:
         "--mode",
         choices=MODES,
         default="reverse",
-        help="cotangents backward, tangents forward, or the value of the function itself",
+        help="reverse: a forward and a backward function; forward: one function that also returns "
+        "the tangent; value: the function itself (default: reverse)",
     )
     command.add_argument(
-        "--transform", choices=sorted(TRANSFORMS), help="print this transform of the function"
+        "--transform",
+        choices=sorted(TRANSFORMS),
+        help="print this transform of the function instead of its gradient",
     )
     command.add_argument(
         "--stage",
         choices=STAGES,
         metavar="STAGE",
-        help=f"print the program after a stage: {', '.join(PIPELINE.names)} (default: source)",
+        help=f"print the program after this stage: {', '.join(PIPELINE.names)} (default: source)",
     )
     command.add_argument(
         "--dump-after",
         metavar="PASS",
         action="append",
         default=[],
-        help="print instead the IR after each change that this pass made; may be repeated",
+        help="print the IR after each change by this pass, instead of the source; may be repeated",
     )
     command.add_argument(
         "--diff",
         action="store_true",
-        help="print instead each change of a pass, or of those of --dump-after, as a unified diff",
+        help="print each change by a pass (those of --dump-after, if given) as a unified diff, "
+        "instead of the source",
     )
     command.add_argument(
         "--time-passes",
         action="store_true",
-        help="print runs, changes, operations added and seconds of each pass on standard error",
+        help="print for each pass its runs, changes, added operations and seconds, on standard "
+        "error",
     )
-    command.add_argument("--out", metavar="FILE", help="write to a file instead")
+    command.add_argument(
+        "--out", metavar="FILE", help="write to this file (default: standard output)"
+    )
 
 
 def _add_memory(command: argparse.ArgumentParser) -> None:
@@ -165,13 +193,17 @@ def _add_memory(command: argparse.ArgumentParser) -> None:
 
 def _add_check(command: argparse.ArgumentParser) -> None:
     _add_target(command)
-    command.add_argument("--order", type=int, default=2, help="check up to this derivative")
-    command.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
+    command.add_argument(
+        "--order", type=int, default=2, help="the highest order of derivative to check (default: 2)"
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, help="the seed of the random inputs (default: 0)"
+    )
     command.add_argument(
         "--mode",
         choices=("reverse", "forward", "both"),
         default="reverse",
-        help="how the derivatives are taken",
+        help="the mode of differentiation to check (default: reverse)",
     )
 
 

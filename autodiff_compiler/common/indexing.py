@@ -49,8 +49,8 @@ def write(array: np.ndarray, index: Any, value: Any) -> None:
     except ValueError:
         shape = array[parts].shape
         raise ValueError(
-            f"For 'BroadcastTo', a value of shape {new.shape} cannot be stretched to the "
-            f"shape {shape} of what is assigned to."
+            f"For 'BroadcastTo', a value of shape {new.shape} cannot be broadcast to the "
+            f"shape {shape} that it is assigned to."
         ) from None
 
 

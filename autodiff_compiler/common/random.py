@@ -73,7 +73,7 @@ class Generator:
         """Restores a state that ``get_state`` returned."""
         text = state.asnumpy().tobytes()
         if len(text) != 37:
-            raise ValueError("the state of a Generator is what its get_state gives")
+            raise ValueError("the state of a Generator must be a value that get_state returned")
         ends = (0, 16, 32, 36, 37)
         known = [int.from_bytes(text[a:b], "little") for a, b in zip(ends, ends[1:])]
         self._data.bit_generator.state = {

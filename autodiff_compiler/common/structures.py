@@ -46,7 +46,7 @@ def register_container(
     and two functions.
     """
     if not isinstance(cls, type):
-        raise TypeError(f"a class is to be registered, but got {cls!r}")
+        raise TypeError(f"register_container takes a class, but got {cls!r}")
     for function in (flatten, unflatten):
         if not callable(function):
             raise TypeError(f"flatten and unflatten should be callable, but got {function!r}")

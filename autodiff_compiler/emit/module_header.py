@@ -15,10 +15,10 @@ from autodiff_compiler.span import NOWHERE
 
 #: Sentences about a module, by the operator that must occur in it.
 NOTES = {
-    "compute_into": "Large results are written into dead arrays (out=).",
-    "work_buffer": "Workspace buffers may be passed as work; without them arrays are allocated.",
-    "slice_view": "Tapes share one array, which was read already or which backward fills.",
-    "tile_view": "Chains of operations on very large arrays run in tiles, which stay in the cache.",
+    "compute_into": "Results are written into dead buffers (out=).",
+    "work_buffer": "Workspace buffers may be passed as work; without it, they are allocated.",
+    "slice_view": "Several tapes of a loop are stored side by side in the rows of one array.",
+    "tile_view": "Elementwise operations on very large arrays run in tiles that fit in the cache.",
 }
 
 

@@ -266,7 +266,7 @@ REGISTRY: tuple[Pass, ...] = (
     ),
     Pass(
         "assign_buffers",
-        "Buffer assignment by linear scan: large results reuse dead or lent arrays.",
+        "Buffer assignment by linear scan: large results reuse dead arrays or workspace.",
         assign_buffers,
     ),
 )

@@ -22,7 +22,7 @@ PAGE = """\
 ## Stages
 
 `autodiff-compiler dump --stage NAME` prints the program after a stage. Within a stage the steps \
-run in this order. A pass runs only at its levels (`dump -O`), which the table below has. \
+run in this order. A pass runs only at its levels (`dump -O`), which the table below lists. \
 *SIMPLIFY* stands for {simplify}.
 
 {stages}

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from autodiff_compiler.frontend.call_rules import CALL_RULES, CALLABLE_VALUES, CallRule
 
-HEAD = """# What happens with a call
+HEAD = """# Call rules
 
-Printed from `autodiff_compiler/frontend/call_rules.py` by `make call-rules-page`.
+`make call-rules-page` prints this page from `autodiff_compiler/frontend/call_rules.py`.
 
-While a function is compiled, every call in it is looked up here. Compile-time values with a class
-of their own come first; of the other rules, the first one that applies is followed. Before that,
-`jit` and `differentiable` around a callee are taken off, `object.__setattr__` and its like are
-followed, and an object of a user's class stands for its `__call__`.
+The front end looks up every call of a function in these tables. The callee decides what happens.
+
+1. Wrappers are removed: `jit`, `differentiable`; a user's object is replaced by its `__call__`.
+2. If the callee is a compile-time value of the first table, its class selects the rule.
+3. Otherwise the first rule of the second table that applies is used.
 """
 
 

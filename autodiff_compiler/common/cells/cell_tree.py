@@ -212,8 +212,8 @@ class Tree:
             [name for name in state_dict if name not in have],
         )
         problems = [
-            f"size mismatch for {name}: its shape is {have[name].shape}, and it is given "
-            f"{tuple(np.shape(value))}."
+            f"size mismatch for {name}: its shape is {have[name].shape}, but the value "
+            f"has the shape {tuple(np.shape(value))}."
             for name, value in state_dict.items()
             if name in have and tuple(np.shape(value)) != have[name].shape
         ]

@@ -33,8 +33,8 @@ def memory_table(functions: Sequence[Function], names: Names) -> str:
         "",
         *(f"    {row}" for row in rows),
         "",
-        f"In all at most {total} bytes; what shares memory counts once. Arguments and",
-        f"Parameters, which the caller has anyway, take {arguments} of them.",
+        f"At most {total} bytes in total; values that share memory count once. Arguments and",
+        f"Parameters, which exist anyway, take {arguments} bytes of the total.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -57,7 +57,7 @@ def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     most = costs().reported_values
     largest = sorted(intermediate, key=lambda value: -(value.size.number or 0))[:most]
     rows = columns(_short_row(value) for value in intermediate if value in largest)
-    lines = [f"Saved for backward, in bytes ({saved_total:,} in all, arguments not counted):"]
+    lines = [f"Saved for backward, in bytes ({saved_total:,} in total, without arguments):"]
     lines += [f"    {row}" for row in rows]
     if len(intermediate) > most:
         lines.append(f"    and {len(intermediate) - most} smaller ones")

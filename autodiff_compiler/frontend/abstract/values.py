@@ -20,11 +20,11 @@ NUMBERS = (bool, int, float, complex)
 #: The contents of the compiler's own variables, by their kind. No source can spell their names.
 INTERNAL_VARIABLES = {
     "waiting": "a value on the right side",
-    "items": "the list that a loop goes through",
+    "items": "the list that a loop iterates over",
     "at": "a position in that list",
     "first": "the number of its first item",
-    "source": "what a comprehension goes through",
-    "collected": "what a comprehension collects",
+    "source": "the iterable of a comprehension",
+    "collected": "the items of a comprehension",
 }
 
 

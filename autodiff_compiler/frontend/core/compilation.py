@@ -62,15 +62,15 @@ class CallDepths:
         try:
             if self._of_one[key] > of_one:
                 raise NestingTooDeep(
-                    f"this function calls itself too deeply: '{name}' is met inside more than "
-                    f"{of_one} calls of itself, which are all written out",
+                    f"this function calls itself too deeply: '{name}' is nested in more than "
+                    f"{of_one} calls of itself, and all of them are inlined",
                     "write the recursion as a 'while' loop",
                     span,
                 )
             if self._of_all > of_all:
                 raise NestingTooDeep(
                     f"calls are nested too deeply: '{name}' is called inside more than {of_all} "
-                    "other calls, which are all written out",
+                    "other calls, and all of them are inlined",
                     "call some of the functions one after the other, or in a loop",
                     span,
                 )

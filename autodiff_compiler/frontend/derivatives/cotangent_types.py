@@ -47,7 +47,7 @@ def check_cotangents(
     if len(listed) != len(params):
         many = f"{len(listed)} value{'s' if len(listed) != 1 else ''}"
         raise CallError(
-            f"{doing} gives {many} for {len(params)} inputs ({', '.join(names)})",
+            f"{doing} returns {many} for {len(params)} inputs ({', '.join(names)})",
             "return a tuple with one gradient for each input, None for a zero gradient",
             end_of(function),
         )

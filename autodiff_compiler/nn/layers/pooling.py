@@ -55,8 +55,8 @@ class _Pool(Cell):
         """Raises ValueError if any of the settings is on and ``pad_mode`` is not 'pad'."""
         if self.pad_mode != "PAD" and any(settings):
             raise ValueError(
-                f"For '{type(self).__name__}', what is beyond kernel and stride can only be set "
-                f"with 'pad_mode' 'pad', but got {self.pad_mode.lower()!r}."
+                f"For '{type(self).__name__}', settings other than 'kernel_size' and 'stride' need "
+                f"the 'pad_mode' 'pad', but got {self.pad_mode.lower()!r}."
             )
 
     def extend_repr(self) -> str:

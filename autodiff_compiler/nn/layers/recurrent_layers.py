@@ -99,8 +99,8 @@ class _Recurrent(Cell):
         for state in states:
             if state.shape[0] != len(self.w_ih_list):
                 raise ValueError(
-                    f"For '{type(self).__name__}', a state must have {len(self.w_ih_list)} layers "
-                    f"and ways, but got one of {state.shape[0]}."
+                    f"For '{type(self).__name__}', the first axis of a state must have the size "
+                    f"{len(self.w_ih_list)} (layers times directions), but it has {state.shape[0]}."
                 )
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))

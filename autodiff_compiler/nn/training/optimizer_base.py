@@ -176,7 +176,10 @@ class Optimizer(Cell):
         if isinstance(gradients, Tensor):
             gradients = (gradients,)
         if len(gradients) != len(self.parameters):
-            raise ValueError("as many gradients as parameters are needed, in their order")
+            raise ValueError(
+                f"an optimizer of {len(self.parameters)} parameters takes one gradient for each, "
+                f"in their order, but got {len(gradients)}"
+            )
         rates, step = self.get_lr(), self.global_step
         decays = [ops.reshape(d(step), ()) if isinstance(d, Cell) else d for d in self.decays]
         self.global_step = self.global_step + 1

@@ -162,7 +162,7 @@ def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
     have = shape_of_type(types[0])
     known = len(types) == 1 and have is not None
     if known and broadcast_shapes([have, shape]) != tuple(shape or ()):
-        raise ShapeError(f"shape {have} cannot be stretched to {shape}")
+        raise ShapeError(f"shape {have} cannot be broadcast to {shape}")
     return ArrayType(dtype, None if shape is None else tuple(shape))
 
 
@@ -473,7 +473,7 @@ def _broadcast_note(x: Value, ct: Value) -> str:
     name."""
     if not (x.name and x.has_user_name and isinstance(x.type, ArrayType)):
         return ""
-    return f"{x.name} was stretched {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"
+    return f"{x.name} was broadcast {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"
 
 
 def zeros_like(x: Any) -> Any:

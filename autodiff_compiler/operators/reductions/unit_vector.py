@@ -44,7 +44,10 @@ def _unit_numpy(types: Sequence[Type], *, axes: Any) -> str:
 
 def _float_type(types: Sequence[Type], *, axes: Any) -> Type:
     if isinstance(types[0], ArrayType) and not is_floating(types[0]):
-        raise DTypeError("a direction of whole numbers is none of them", "cast them to a float")
+        raise DTypeError(
+            "the unit vector of an array of integers is not an array of integers",
+            "cast the array to a float first: x.astype(float)",
+        )
     return types[0]
 
 

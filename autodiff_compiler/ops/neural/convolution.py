@@ -175,7 +175,10 @@ def _convolve(
     have, kernel = _checked(x, weight, space, what)
     _check_channels(have, kernel, kernel[1] * groups, what)
     if kernel[0] % groups:
-        raise ShapeError(f"{what}: {kernel[0]} output channels in {groups} groups")
+        raise ShapeError(
+            f"{what}: {kernel[0]} output channels cannot be divided into {groups} equal groups",
+            "make the number of output channels a multiple of the number of groups",
+        )
     size = kernel[2:]
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     x = padded(x, widths_of(pad_mode, padding, have[2:], size, stride, dilation))
@@ -398,7 +401,7 @@ def fold(
     channels = have[1] // _product(size)
     if channels * _product(size) != have[1] or have[2] not in (None, counts[0] * counts[1]):
         raise ShapeError(
-            f"an input of shape {have} does not hold the patches of images of size {sizes}",
+            f"an input of shape {have} does not match the patches of images of size {sizes}",
             f"give {counts[0] * counts[1]} patches of {_product(size)} elements each",
         )
     taps = arrays.reshape(input, (-1, channels, *size, *counts))

@@ -68,7 +68,7 @@ from autodiff_compiler.passes.destinations.operation_calls import without_order
 from autodiff_compiler.span import NOWHERE
 
 #: The comment above the lines that take slices of an array that the loop reads.
-NOTE = "Row k of these tapes lies in row k of an array that the loop has read by then."
+NOTE = "Row k of these tapes overwrites row k of an array that the loop has read before."
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
         net.load_state_dict(wrong)
     assert str(caught.value).splitlines() == [
         "Error(s) in loading state_dict for Around:",
-        "\tsize mismatch for inner.by: its shape is (1,), and it is given (2,).",
+        "\tsize mismatch for inner.by: its shape is (1,), but the value has the shape (2,).",
         "\tMissing key(s) in state_dict: inner.kid.weight, inner.kid.bias.",
         "\tUnexpected key(s) in state_dict: zz.",
     ]

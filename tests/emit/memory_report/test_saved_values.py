@@ -163,7 +163,7 @@ def test_each_line_tells_who_made_a_value_and_who_needs_it():
     shown = f"{first + 2}| return ops.tanh(h)"
     (made,) = (row for row in rows.values() if shown in row)
     assert made.count(shown) == 2 and made.split()[1:3] == ["f32[b,3]", "12*b"]
-    assert "In all at most 24*b bytes" in text
+    assert "At most 24*b bytes in total" in text
 
 
 def docstring(fn, *types):
@@ -174,10 +174,10 @@ def test_a_docstring_tells_of_large_values_alone():
     tensors = (ms.Tensor(np.zeros(shape, np.float32)) for shape in ((512, 64), (64, 64)))
     told = docstring(forty, *tensors).partition("Saved for backward")[2]
     line = forty.__code__.co_firstlineno + 2
-    assert told.startswith(", in bytes (5,373,952 in all, arguments not counted):\n")
+    assert told.startswith(", in bytes (5,373,952 in total, without arguments):\n")
     assert f"f32[41,512,64]  5,373,952  made by {line}|, needed by {line}|" in told
-    assert "Kept" not in docstring(forty, "f32[2,3]", "f32[3,3]")
-    assert "Kept" not in docstring(steps, "f32[512,64]", "f32[64,64]", "int")  # who knows how many
+    assert "Saved" not in docstring(forty, "f32[2,3]", "f32[3,3]")
+    assert "Saved" not in docstring(steps, "f32[512,64]", "f32[64,64]", "int")  # who knows how many
 
 
 def test_nothing_is_saved_without_a_backward_function():

@@ -28,7 +28,7 @@ def slope_backward(residuals):
     d2_d_sin_x = d_slope * cos_x
     d_x_1 = -(d_slope * d_sin_x) * sin_x
     d_x_2 = d_x_1 + d2_d_sin_x * net_w
-    d_net_w_1 = (d2_d_sin_x * x).sum(axis=0, keepdims=True)  # net_w was stretched f32[1] -> f32[3]
+    d_net_w_1 = (d2_d_sin_x * x).sum(axis=0, keepdims=True)  # net_w was broadcast f32[1] -> f32[3]
     d_net_w = d_net_w_1 + (d_slope * sin_x).sum(axis=0, keepdims=True)
     d_x = d_x_2 + d_slope * net_w * cos_x
     return d_x, d_net_w

@@ -23,5 +23,5 @@ def net_backward(residuals, d_out):
     d_y = np.dot(x_1.T, d_out)
     # 15| x = x * self.z
     d_x = d_x_1 * z
-    d_z = (d_x_1 * x).sum(axis=(0, 1)).reshape(1)  # z was stretched f32[1] -> f32[2,3]
+    d_z = (d_x_1 * x).sum(axis=(0, 1)).reshape(1)  # z was broadcast f32[1] -> f32[2,3]
     return d_x, d_y, d_z

@@ -35,7 +35,7 @@ def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
 def dense_backward(residuals, d_out):
     x, weight = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
-    d_bias = d_out.sum(axis=0)  # bias was stretched f32[3] -> f32[2,3]
+    d_bias = d_out.sum(axis=0)  # bias was broadcast f32[3] -> f32[2,3]
     d_x = np.dot(d_out, weight)
     d_weight = np.dot(d_out.T, x)
     return d_x, d_weight, d_bias
@@ -45,7 +45,7 @@ def dense_backward(residuals, d_out):
 def dense_backward_2(residuals, d_out):
     (x,) = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
-    d_bias = d_out.sum(axis=0)  # bias was stretched f32[3] -> f32[2,3]
+    d_bias = d_out.sum(axis=0)  # bias was broadcast f32[3] -> f32[2,3]
     d_weight = np.dot(d_out.T, x)
     return d_weight, d_bias
 

@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "move it after the 'try' statement",
     ),
     "caught": (
-        "of a caught exception compiled code keeps only the message, for str(), print() "
+        "compiled code keeps only the message of a caught exception, for str(), print() "
         "and f-strings",
         "store other information in a variable before 'raise'",
     ),
