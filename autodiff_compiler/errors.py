@@ -48,7 +48,7 @@ class Problem:
 
 
 class CompileError(Exception):
-    """A program that the compiler refuses. ``problems`` lists everything that was found.
+    """A program that the compiler refuses. ``problems`` lists every fault that was found.
 
     Every class has a ``code``, which ends its messages. ``autodiff-compiler explain CODE`` prints
     its docstring, which shows code that is refused and code that is accepted.
@@ -87,9 +87,9 @@ class UnsupportedSyntax(CompileError, SyntaxError):
 
     A function is compiled as a whole, into NumPy code. Most of Python is supported. Not supported
     are coroutines and generators (``async``, ``yield``), assignments to global variables
-    (``global``), code in strings (``eval``), and calls whose result changes from call to call,
-    because they would be evaluated once, at compile time (``time.time()``, ``open``, a new
-    Parameter).
+    (``global``), and code in strings (``eval``). Calls whose result changes from call to call are
+    not supported either, because they would be evaluated once, at compile time (``time.time()``,
+    ``open``, a new Parameter).
 
     Refused::
 
@@ -150,8 +150,9 @@ class UnknownAttribute(CompileError, AttributeError):
 class SourceNotFound(CompileError, OSError):
     """The source of a function cannot be read.
 
-    The compiler reads the text of what it compiles. A function typed at a prompt or made by
-    ``exec`` has none, and the text of a file that was changed after its import is not what runs.
+    The compiler reads the source file of a function. A function that is typed at a prompt or made
+    by ``exec`` has no file. If a file has changed since its import, its source is no longer the
+    code that runs.
 
     Refused::
 
@@ -171,9 +172,9 @@ class SourceNotFound(CompileError, OSError):
 class ShapeError(CompileError, ValueError):
     """Shapes, axes or positions that do not fit together.
 
-    Shapes are followed through the whole text, so that a wrong one is found where it is made and
-    not deep in a run. Dimensions broadcast as in NumPy: counted from the right, each pair must be
-    equal or contain a 1.
+    The compiler infers all shapes, so a mismatch is reported at compile time, at the line that
+    causes it. Dimensions broadcast as in NumPy: counted from the right, each pair must be equal or
+    contain a 1.
 
     Refused::
 
@@ -212,10 +213,11 @@ class DTypeError(CompileError, TypeError):
 
 
 class NoDerivative(CompileError, RuntimeError):
-    """An operator without a derivative lies on the way to the output.
+    """The output depends on an input through an operator without a derivative.
 
-    No gradient of zero is made up for it. Where none is meant, ``ops.stop_gradient`` says so; where
-    one is, use an operator that has one, or write the rule yourself (``bprop``, ``Function``).
+    The compiler does not assume a zero gradient. If no gradient is wanted, use
+    ``ops.stop_gradient``. If a gradient is wanted, use an operator that has a derivative, or define
+    one (``bprop``, ``Function``).
 
     Refused::
 
@@ -234,8 +236,8 @@ class NoDerivative(CompileError, RuntimeError):
 class CallError(CompileError, TypeError):
     """A wrong call: arguments or keywords that are missing, too many or unknown.
 
-    So is a sensitivity of a wrong dtype. Calls are checked before anything runs, by the signature
-    of what is called.
+    The compiler checks each call against the signature of the callee, at compile time. The error is
+    also raised for a sensitivity with a wrong dtype.
 
     Refused::
 
@@ -260,8 +262,8 @@ class CallError(CompileError, TypeError):
 class SensitivityError(CallError, ValueError):
     """A sensitivity that does not have the shape or structure of the output.
 
-    The sensitivity is the gradient of the output. It is not broadcast and not cast: one element for
-    each element of the output, of the output's dtype; a tuple where the output is a tuple.
+    The sensitivity is the gradient of the output. It must have the shape and the dtype of the
+    output, and must be a tuple if the output is a tuple. It is neither broadcast nor cast.
 
     Refused::
 
@@ -280,9 +282,9 @@ class SensitivityError(CallError, ValueError):
 
 
 class PositionError(CallError, IndexError, RuntimeError):
-    """A gradient is asked for at a position where the call has no argument.
+    """A gradient is requested for a position at which the call has no argument.
 
-    ``grad(fn, 1)`` is the gradient in the second argument: positions count from 0.
+    ``grad(fn, 1)`` is the gradient with respect to the second argument: positions count from 0.
 
     Refused::
 
