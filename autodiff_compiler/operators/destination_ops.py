@@ -25,8 +25,8 @@ from autodiff_compiler.operators.core.structure import reduced_shape
 
 compute_into = OpDef(
     "compute_into",
-    "The result of the attribute text, written into the memory of the last operand. If that is "
-    "None (a work buffer that the caller did not give), a new array is made.",
+    "The result of the NumPy call in the attribute text, written into the last operand. If "
+    "that operand is None (an absent workspace buffer), a new array is allocated.",
     operands=("*rest",),
     numpy=lambda types, *, text: text,
     result=lambda types, *, text: types[-1],
@@ -47,7 +47,7 @@ work_buffer = OpDef(
 
 copy_if_set = OpDef(
     "copy_if_set",
-    "x in memory of its own, or nothing where x is not set.",
+    "A copy of x, or nothing if x is unset.",
     operands=("x",),
     numpy="None if {x} is None else {x}.copy()",
     result=lambda types: types[0],
@@ -92,8 +92,8 @@ def _broadcast_type(types: Sequence[Type], *, dtype: str) -> Type:
 
 mask_bits = OpDef(
     "mask_bits",
-    "x where c is true, else 0, by the bits of x: exact for infinities and NaN as well, and many "
-    "times as fast as a choice that a processor cannot foresee.",
+    "x where c is true, and 0 elsewhere, computed on the bits of x. It is exact for infinities "
+    "and NaN, and many times as fast as a branch that the processor mispredicts.",
     operands=("x", "c"),
     numpy=_masked_numpy,
     result=lambda types: _broadcast_type(types, dtype=types[0].dtype),
@@ -104,8 +104,8 @@ mask_bits = OpDef(
 
 xor_bits = OpDef(
     "xor_bits",
-    "The bits in which x and y differ, floats of this dtype or numbers, as such a float. It is y "
-    "that differs in these bits from x.",
+    "The bitwise exclusive or of x and y, floats of this dtype or numbers, as a float of this "
+    "dtype.",
     operands=("x", "y"),
     numpy=_flips_numpy,
     result=_broadcast_type,
@@ -158,7 +158,7 @@ def _part_type(types: Sequence[Type], *, rows: int) -> Type:
 
 empty = OpDef(
     "empty",
-    "An array whose elements are not set yet: tiles will fill all of it.",
+    "An uninitialised array; tiles fill all of it.",
     operands=(),
     numpy=lambda types, *, shape, dtype: (
         f"np.empty({shape[0] if len(shape) == 1 else shape}, np.{dtype})"
@@ -208,7 +208,7 @@ slice_view = OpDef(
 
 after_write = OpDef(
     "after_write",
-    "x itself, once part was written to a tile of it.",
+    "x after part was written to one of its tiles.",
     operands=("part", "x"),
     numpy="{x}",
     result=lambda types: types[1],
@@ -236,8 +236,8 @@ def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) ->
 
 sum_of_products = OpDef(
     "sum_of_products",
-    "sum(a * b) over axes, of real arrays of one known shape (along the last axis alone, b may be "
-    "broadcast to that of a): without the product in memory.",
+    "sum(a * b) over axes, without the product in memory. The arrays are real and have one "
+    "known shape; for the last axis alone, b may be broadcast to the shape of a.",
     operands=("a", "b"),
     numpy=_dot_numpy,
     result=lambda types, *, axes, keepdims: ArrayType(

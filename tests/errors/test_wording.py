@@ -36,6 +36,7 @@ BANNED = re.compile(
     r"|goes through|gone through|go through|second name|may be the tensor"
     r"|lets nobody|shows another|keep the structure|operands of the kinds|takes on ever"
     r"|written out|has no operator|is left out here|holds itself"
+    r"|\blent\b|stretched|spoil|(forward|backward) half|kept for|and it is given|layers and ways"
     r"|what it (takes|is given)|(?<!there )\bis no [a-z]|hangs on|not just what",
 )
 

@@ -277,15 +277,16 @@ class Merger:
     def _different(self, name: str, left: str, right: str) -> Unset:
         if left == right:
             right = f"another {right.removeprefix('an ').removeprefix('a ')}"
+        assign = f"assign '{name}'" if name.isidentifier() else "use"
         return Unset(
-            f"'{name}' is {left} in one branch of {self.where} and {right} in the other",
-            f"assign '{name}' a value of the same type and structure in both branches",
+            f"{_subject(name)} is {left} in one branch of {self.where} and {right} in the other",
+            f"{assign} a value of the same type and structure in both branches",
         )
 
     def _different_objects(self, name: str, kind: str) -> Unset:
         cure = "use a different variable in each branch"
         return Unset(
-            f"'{name}' is a different {kind} in each branch of {self.where}, and another "
+            f"{_subject(name)} is a different {kind} in each branch of {self.where}, and another "
             "variable refers to one of them",
             cure if kind == "object" else f"copy it in the branch: {kind}({name})",
         )
@@ -305,6 +306,11 @@ class Merger:
         if isinstance(value, (IteratorPosition, LazyIterable)):
             return "an iterator"
         return "a function" if isinstance(value, Closure) else self.low.described(value)
+
+
+def _subject(name: str) -> str:
+    """Returns a variable in quotes, and any other description as it is."""
+    return f"'{name}'" if name.isidentifier() else name
 
 
 def _is_callable(value: Any) -> bool:

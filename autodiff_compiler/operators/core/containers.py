@@ -65,7 +65,7 @@ def _item_type(types: Sequence[Type], *, key: Any) -> Type:
 
 item = OpDef(
     "item",
-    "The item of a tuple or dict under a key known while compiling.",
+    "The item of a tuple or dict under a compile-time key.",
     operands=("x",),
     numpy="{x}[{key}]",
     result=_item_type,
@@ -86,7 +86,7 @@ def _list_type(types: Sequence[Type]) -> Type:
 
 make_list = OpDef(
     "make_list",
-    "A list of run-time length, from its first items.",
+    "A list of run-time length with the given first items.",
     operands=("*rest",),
     numpy=lambda types: f"[{placeholders(types)}]",
     result=_list_type,
@@ -132,7 +132,7 @@ list_zeros: OpDef = zero_gradient(
 
 list_add = OpDef(
     "list_add",
-    "The item by item sum of two lists of equal length.",
+    "The elementwise sum of two lists of equal length.",
     operands=("a", "b"),
     numpy=lambda types: add_text(types[0], "{a}", "{b}"),
     result=same_type,

@@ -30,42 +30,42 @@ while_ = _control(
 )
 call = _control(
     "call",
-    "Calls the function in the attribute callee. With recompute, which is True where it "
-    "stands, backward computes again what it reads of forward.",
+    "Calls the function in the attribute callee. If the attribute recompute is present, "
+    "backward rematerialises the forward values that it reads.",
     ("*rest",),
 )
 grad = _control(
     "grad",
-    "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of those "
-    "operands; sens, True where the last operand is the output's cotangent (else ones); value, "
-    "True where the callee's returns come first among the results; pull, where it matters: the "
-    "number of the call, which has it too.",
+    "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of "
+    "these operands; sens, True if the last operand is the cotangent of the output (otherwise "
+    "ones); value, True if the results begin with the results of the callee; pull, optional, "
+    "the number of the call that this pullback belongs to.",
     ("*rest",),
 )
 
 custom_rule = _control(
     "custom_rule",
-    "Values that have another derivative than what computes them. The results are the last "
-    "operands, one each. Attributes: rule, a function from the other operands, the results and "
-    "their cotangents to the cotangents of some operands; wrt, the positions of those.",
+    "Gives values a custom derivative. The results are the last operands, one each. "
+    "Attributes: rule, a function from the other operands, the results and their cotangents to "
+    "the cotangents of some operands; wrt, the positions of these operands.",
     ("*rest",),
 )
 
 
 jvp = _control(
     "jvp",
-    "A call and its tangent: what the callee returns, and the tangents of its returns outputs. The "
-    "operands are those of the call, then the tangents of those in wrt. Attributes: callee; wrt; "
-    "outputs.",
+    "A call and its tangent: the results of the callee, and the tangents of the results in "
+    "outputs. The operands are those of the call, followed by the tangents of the operands in "
+    "wrt. Attributes: callee; wrt; outputs.",
     ("*rest",),
 )
 
 
 vmap = _control(
     "vmap",
-    "The callee for every example of a batch. Of the operands that are mapped, a bool for each, "
-    "every array has one more axis, the first, for the examples; so have the results. Attributes: "
-    "callee; mapped; size, the number of examples or None.",
+    "Calls the callee for every example of a batch. Arrays of mapped operands, and of the "
+    "results, have one more axis, the first, for the examples. Attributes: callee; mapped, a "
+    "bool for each operand; size, the number of examples or None.",
     ("*rest",),
 )
 

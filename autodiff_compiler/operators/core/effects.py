@@ -44,7 +44,7 @@ assert_true = OpDef(
 
 raise_error = OpDef(
     "raise",
-    "Raises the built-in exception called error, made of the operands.",
+    "Raises the built-in exception that the attribute error names, with the operands as arguments.",
     operands=("*rest",),
     numpy=lambda types, *, error: f"raise {error}({placeholders(types)})",
     result=_nothing,
@@ -73,7 +73,7 @@ def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
 
 text = OpDef(
     "text",
-    "A string with the operands in its placeholders: by ``format``, or by % if that is the sign.",
+    "A string with the operands in its placeholders, formatted by ``format`` or by %.",
     operands=("*rest",),
     numpy=_text,
     result=lambda types, *, pattern, sign: STR,
@@ -92,7 +92,8 @@ def _called_type(types: Sequence[Type], *, gives: Sequence[Type]) -> Any:
 
 python_hook = OpDef(
     "python_hook",
-    "The result of a Python function, an input, for the other operands.",
+    "The result of a call of a Python function. The function is an input; the other operands "
+    "are its arguments.",
     operands=("*rest",),
     numpy=_called_numpy,
     result=_called_type,

@@ -38,7 +38,7 @@ def _number_text(types: Sequence[Type], *, kind: str) -> str:
 
 to_number = zero_gradient(
     "to_number",
-    "A Python number from an array of one element; as in MindSpore, no gradient goes through it.",
+    "A Python number from an array of one element; as in MindSpore, its gradient is zero.",
     numpy=_number_text,
     result=lambda types, *, kind: {"int": INT, "float": FLOAT, "bool": BOOL}[kind],
     label="{x}_number",

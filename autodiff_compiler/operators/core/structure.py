@@ -53,7 +53,7 @@ def _cast_numpy(types: Sequence[Type], *, dtype: str) -> str:
 
 cast = linear(
     "cast",
-    "x in another dtype; the gradient is cast back, so an integer target is no barrier.",
+    "x in another dtype. The gradient is cast back to the dtype of x.",
     numpy=_cast_numpy,
     result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
@@ -303,8 +303,8 @@ expand_dims = linear(
 
 expand_dims_where = linear(
     "expand_dims_where",
-    "x with new axes of length one if an array of the given run-time shape has that rank (None: "
-    "any rank but 0); else x. The rank of that array is known only by the run.",
+    "x with new axes of length one if an array of the given run-time shape has that rank "
+    "(None: any rank but 0); otherwise x. The rank of that array is known only at run time.",
     operands=("x", "shape"),
     views=("x",),
     label="{x}_expanded",
@@ -354,7 +354,7 @@ transpose: OpDef = linear(
 
 swap_last_axes: OpDef = linear(
     "swap_last_axes",
-    "x with its last two axes exchanged, whatever its rank.",
+    "x with its last two axes exchanged, for any rank.",
     numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "{x}.swapaxes(-1, -2)",
     result=lambda types: (
         types[0]
@@ -369,7 +369,7 @@ swap_last_axes: OpDef = linear(
 
 copy = linear(
     "copy",
-    "x in memory of its own.",
+    "A copy of x.",
     numpy="{x}.copy()",
     result=same_type,
     adjoint={"x": lambda ct: ct},
@@ -392,7 +392,7 @@ def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value
 
 full = zero_gradient(
     "full",
-    "An array of one number. The shape is an attribute, or an operand if unknown.",
+    "An array with equal elements. The shape is an attribute, or an operand if it is unknown.",
     operands=("*rest",),
     numpy=_full_numpy,
     result=lambda types, *, shape, dtype, value: ArrayType(
@@ -403,7 +403,7 @@ full = zero_gradient(
 
 full_like = zero_gradient(
     "full_like",
-    "An array of one number with the shape and dtype of x.",
+    "An array with equal elements, of the shape and dtype of x.",
     numpy=lambda types, *, value: {0: "np.zeros_like({x})", 1: "np.ones_like({x})"}.get(
         value, f"np.full_like({{x}}, {number_text(value)})"
     ),
@@ -416,8 +416,8 @@ full_like = zero_gradient(
 
 unbroadcast_to = linear(
     "unbroadcast_to",
-    "Sums x over the axes along which a value of the given run-time shape was broadcast; ``known`` "
-    "is the part of that shape that is known while compiling.",
+    "Sums x over the axes along which a value of the given run-time shape was broadcast; "
+    "``known`` is the part of that shape that is known at compile time.",
     operands=("x", "shape"),
     numpy="unbroadcast({x}, {shape})",
     result=lambda types, *, known=None: ArrayType(types[0].dtype, known),

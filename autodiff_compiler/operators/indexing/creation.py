@@ -52,8 +52,8 @@ eye = zero_gradient(
 
 basis = zero_gradient(
     "basis",
-    "The directions of a space, one in each row: an identity matrix whose zeros only say that "
-    "nothing moves, so that a product with it is the other factor, whatever that holds.",
+    "An identity matrix of tangent directions, one in each row. A product with it is the other "
+    "factor, even if that contains infinities or NaN.",
     operands=(),
     numpy=lambda types, *, count, dtype: f"np.eye({count}, dtype=np.{dtype})",
     result=lambda types, *, count, dtype: ArrayType(dtype, (count, count)),

@@ -128,8 +128,8 @@ def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
 
 scatter = linear(
     "scatter",
-    "Zeros of the given shape with v added at [index]; the shape is an attribute, and the last "
-    "operand where it is not static.",
+    "Zeros of the given shape with v added at [index]. The shape is an attribute, or the last "
+    "operand if it is unknown at compile time.",
     operands=("v", "*rest"),
     numpy=_scatter_numpy,
     result=lambda types, *, index, shape: ArrayType(
@@ -191,7 +191,7 @@ def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False
 
 add_at = OpDef(
     "add_at",
-    "acc with v added at [index]; a position named twice gets both.",
+    "acc with v added at [index]; values for a repeated position are added.",
     operands=("acc", "v", "*rest"),
     numpy=_add_at_numpy,
     result=lambda types, *, index, in_place=False: check_written(types, index),
@@ -212,7 +212,7 @@ add_at = OpDef(
 
 subtract_at = OpDef(
     "subtract_at",
-    "acc with v subtracted at [index], which holds no arrays.",
+    "acc with v subtracted at [index]; the index contains no arrays.",
     operands=("acc", "v", "*rest"),
     numpy=lambda types, *, index, in_place=False: (
         ("" if in_place else f"{{out}} = {copy_text('acc', types)}\n")
@@ -241,8 +241,8 @@ def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) ->
 
 last_writer = zero_gradient(
     "last_writer",
-    "For each place that x[index] names, x of a given shape: whether no later place names the same "
-    "position, so that an assignment leaves its value there.",
+    "For each item of x[index], with x of the given shape: True if no later item has the same "
+    "position, so that an assignment stores its value there.",
     operands=("*rest",),
     numpy=_written_last_numpy,
     result=lambda types, *, index, shape: ArrayType(
@@ -289,8 +289,8 @@ def _raise_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False)
 
 increment_at: OpDef = OpDef(
     "increment_at",
-    "x with v added to x[index], as ``x[index] += v`` does: of the values for a position that is "
-    "named twice the last one counts.",
+    "x with v added to x[index], like ``x[index] += v``: for a repeated position only the last "
+    "value counts.",
     operands=("x", "v", "*rest"),
     numpy=_raise_numpy,
     result=lambda types, *, index, in_place=False: check_written(types, index),
@@ -310,8 +310,8 @@ increment_at: OpDef = OpDef(
 
 set_item: OpDef = OpDef(
     "set_item",
-    "x with v written at [index], x itself untouched; v is cast to the dtype of x. Of the values "
-    "for a position that is named twice the last one stays.",
+    "A copy of x with v written at [index]; v is cast to the dtype of x. For a repeated "
+    "position the last value is stored.",
     operands=("x", "v", "*rest"),
     numpy=lambda types, *, index, in_place=False: (
         ("" if in_place else f"{{out}} = {copy_text('x', types)}\n")

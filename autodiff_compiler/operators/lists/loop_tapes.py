@@ -29,7 +29,7 @@ def _item(type_: Type) -> Type:
 
 list_pad = OpDef(
     "list_pad",
-    "The list v, lengthened with zeros like the further items of the list or array x.",
+    "The list v, extended with zeros like the remaining items of the list or array x.",
     operands=("v", "x"),
     numpy=lambda types: (
         f"{{v}} + [{zero_text(_item(types[0]), 'a', 1)} for a in {{x}}[len({{v}}):]]"
@@ -65,8 +65,8 @@ def _stack_rows_type(types: Sequence[Type], *, length: Dim) -> Type:
 
 stack_rows: OpDef = OpDef(
     "stack_rows",
-    "The array whose rows are the items of v. A second operand, an array of that shape, stands "
-    "in where there are no rows.",
+    "The array whose rows are the items of v. The second operand, an array of that shape, is "
+    "the result if there are no rows.",
     operands=("v", "*rest"),
     numpy=_stack_rows_numpy,
     result=_stack_rows_type,
@@ -124,7 +124,7 @@ def _zeros_if_set_numpy(types: Sequence[Type], *, path: Sequence[Hashable]) -> s
 
 zeros_if_set = zero_gradient(
     "zeros_if_set",
-    "The zero cotangent of the part of a value that path leads to; a plain zero if it is not set.",
+    "The zero cotangent of the part of a value at path; a plain zero if it is unset.",
     numpy=_zeros_if_set_numpy,
     result=_part_type,
 )

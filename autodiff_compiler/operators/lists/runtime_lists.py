@@ -142,7 +142,7 @@ def _bounds(types: Sequence[Type]) -> str:
 
 list_slice: OpDef = OpDef(
     "list_slice",
-    "A part of a list; a bound that is None goes without saying.",
+    "A slice of a list; a bound may be None.",
     operands=("x", "start", "stop", "step"),
     numpy=lambda types: f"{{x}}[{_bounds(types[1:])}]",
     result=same_type,
@@ -154,7 +154,7 @@ list_slice: OpDef = OpDef(
 
 list_unslice: OpDef = OpDef(
     "list_unslice",
-    "Zeros like the list x, but for v in one part.",
+    "Zeros like the list x, with v in one slice.",
     operands=("v", "x", "start", "stop", "step"),
     numpy=lambda types: (
         f"{{out}} = {zero_text(types[1], '{x}')}\n{{out}}[{_bounds(types[2:])}] = {{v}}"
@@ -195,7 +195,7 @@ list_repeat: OpDef = OpDef(
 
 list_unrepeat: OpDef = OpDef(
     "list_unrepeat",
-    "The item by item sum of as many pieces of v as x goes into it.",
+    "The elementwise sum of the pieces of v, each as long as x.",
     operands=("v", "x"),
     numpy=lambda types: (
         f"[sum({{v}}[k::len({{x}})], {zero_text(item_of(types[1]), 'a', 1)})"
@@ -220,7 +220,7 @@ def _sum_type(type_: Type) -> Type:
 
 list_sum: OpDef = OpDef(
     "list_sum",
-    "The sum of items of one shape; of bools their number.",
+    "The sum of items of one shape; for bools, the number of true items.",
     operands=("x",),
     numpy="sum({x})",
     result=lambda types: _sum_type(item_of(types[0])),
@@ -242,7 +242,7 @@ list_broadcast: OpDef = OpDef(
 
 list_sum_items: OpDef = OpDef(
     "list_sum_items",
-    "The sum of items that are like v, of which there may be none.",
+    "The sum of items of the type of v; the list may be empty.",
     operands=("x", "v"),
     numpy=lambda types: f"sum({{x}}, {zero_text(types[1], '{v}')})",
     result=lambda types: types[1],
@@ -348,7 +348,8 @@ def _item_as(have: Type, want: Type, text: str) -> str:
 
 list_as: OpDef = OpDef(
     "list_as",
-    "The list with numbers as arrays of one number, where ``type`` has these, or the reverse.",
+    "The list with its numbers converted to arrays of one element, or the reverse, as ``type`` "
+    "demands.",
     operands=("x",),
     numpy=lambda types, *, type: (
         f"[{_item_as(item_of(types[0]), parse_type(type), 'a')} for a in {{x}}]"
@@ -374,7 +375,7 @@ list_copy = OpDef(
 
 list_own = OpDef(
     "list_own",
-    "A new list of copies of the items, which shares no memory.",
+    "A new list with copies of the items.",
     operands=("x",),
     numpy=lambda types: _copied(types[0], "{x}"),
     result=same_type,

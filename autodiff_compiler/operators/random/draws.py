@@ -66,7 +66,7 @@ draw_mask = _draw(
 
 draw_integers = _draw(
     "draw_integers",
-    "Independent ints from low up to and without high.",
+    "Independent integers from low up to high, without high.",
     ("rng", "low", "high", "*rest"),
     numpy=lambda types, *, shape, dtype: (
         f"{{rng}}.integers({{low}}, {{high}}, {shape_text(types, shape, 3)}, dtype=np.{dtype})"
@@ -76,7 +76,7 @@ draw_integers = _draw(
 
 draw_order = _draw(
     "draw_order",
-    "The ints below count in random order.",
+    "A random permutation of the integers below count.",
     ("rng", "count"),
     numpy=lambda types, *, dtype: (
         "{rng}.permutation({count})" + ("" if dtype == "int64" else f".astype(np.{dtype})")
@@ -86,8 +86,8 @@ draw_order = _draw(
 
 draw_gamma = OpDef(
     "draw_gamma",
-    "Gamma variates of the shape parameters alpha and of scale 1. They depend smoothly on alpha, "
-    "but by no formula, so a gradient for alpha is refused.",
+    "Gamma variates with the shape parameters alpha and scale 1. There is no formula for their "
+    "derivative with respect to alpha, so that gradient is refused.",
     operands=("rng", "alpha", "*rest"),
     numpy=lambda types, *, shape, dtype: (
         f"np.asarray({{rng}}.standard_gamma({{alpha}}, {shape_text(types, shape, 2)}), np.{dtype})"
@@ -99,7 +99,7 @@ draw_gamma = OpDef(
 
 draw_poisson = _draw(
     "draw_poisson",
-    "Counts of the given rates.",
+    "Poisson variates with the given rates.",
     ("rng", "rate", "*rest"),
     numpy=lambda types, *, shape, dtype: (
         f"np.asarray({{rng}}.poisson({{rate}}, {shape_text(types, shape, 2)}), np.{dtype})"

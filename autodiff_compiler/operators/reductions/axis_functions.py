@@ -67,7 +67,7 @@ def _take_along_numpy(types: Sequence[Type], *, axis: int) -> str:
 
 take_along = linear(
     "take_along",
-    "For each place of i the element of x that i names along an axis.",
+    "The elements of x at the positions i along an axis.",
     operands=("x", "i"),
     numpy=_take_along_numpy,
     result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
@@ -108,7 +108,7 @@ def _added_text(i: Type, shape: Shape, axis: int) -> str:
 
 put_along = linear(
     "put_along",
-    "Zeros with v added where i points along an axis: the adjoint of take_along.",
+    "Zeros with v added at the positions i along an axis: the adjoint of take_along.",
     operands=("v", "i", "*rest"),
     numpy=_put_along_numpy,
     result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
@@ -132,7 +132,7 @@ def _add_along_numpy(types: Sequence[Type], *, axis: int, in_place: bool = False
 
 add_along = OpDef(
     "add_along",
-    "acc with v added where i points along an axis.",
+    "acc with v added at the positions i along an axis.",
     operands=("acc", "v", "i"),
     numpy=_add_along_numpy,
     result=lambda types, *, axis, in_place=False: types[0],
@@ -248,7 +248,7 @@ def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
 
 cumsum: OpDef = linear(
     "cumsum",
-    "Running sums along an axis; integers and bools in 64 bits.",
+    "Cumulative sums along an axis; integers and bools in 64 bits.",
     numpy=lambda types, *, axis: method_text(types, "cumsum", f", axis={axis}{widened(types)}"),
     result=_cumsum_type,
     adjoint={

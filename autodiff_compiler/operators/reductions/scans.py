@@ -70,8 +70,8 @@ def _cumprod_forward(dot: Any, x: Any, out: Any, axis: int) -> Any:
 
 cumprod: OpDef = OpDef(
     "cumprod",
-    "Running products along an axis; integers and bools in 64 bits. d_x is the sum from the end "
-    "of ct * out, divided by x; right also at zeros.",
+    "Cumulative products along an axis; integers and bools in 64 bits. d_x is the cumulative "
+    "sum of ct * out from the end, divided by x; it is correct at zeros, too.",
     operands=("x",),
     numpy=lambda types, *, axis: f"np.cumprod({{x}}, axis={axis}{widened(types)})",
     result=_along(wide_dtype),
@@ -105,8 +105,8 @@ def _logcumsumexp_back(ct: Any, x: Any, out: Any, axis: int) -> Any:
 
 logcumsumexp: OpDef = OpDef(
     "logcumsumexp",
-    "log(cumsum(exp(x))) along an axis, stable. d_x = exp(x) * the sum from the end of "
-    "ct * exp(-out), its positive and its negative terms added up as logarithms.",
+    "log(cumsum(exp(x))) along an axis, stable. d_x = exp(x) * the cumulative sum of ct * "
+    "exp(-out) from the end; its positive and its negative terms are added as logarithms.",
     operands=("x",),
     numpy="np.logaddexp.accumulate({x}, axis={axis})",
     result=_along(lambda dtype: dtype),
@@ -161,8 +161,8 @@ def _middle_type(types: Sequence[Type], *, axis: int) -> Type:
 
 argmedian = zero_gradient(
     "argmedian",
-    "The int64 position of the median along an axis, which is kept with length one: the lower of "
-    "two, the first of equals that sorting would find there.",
+    "The int64 position of the median along an axis, which stays with length one. For an even "
+    "count it is the lower median; of equal elements the first one.",
     numpy="np.argsort({x}, axis={axis}, kind='stable')"
     ".take([({x}.shape[{axis}] - 1) // 2], axis={axis})",
     result=_middle_type,

@@ -109,7 +109,8 @@ def _to_first_places(ct: Value, x: Value) -> Value:
 
 unique = OpDef(
     "unique",
-    "The distinct elements of x in ascending order. The gradient goes to where each stands first.",
+    "The distinct elements of x in ascending order. The gradient goes to the first occurrence "
+    "of each.",
     operands=("x",),
     numpy="np.unique({x})",
     result=lambda types: ArrayType(types[0].dtype, (None,)),

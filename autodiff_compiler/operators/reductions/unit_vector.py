@@ -66,8 +66,8 @@ def _batch(x: Any, n: Any, axes: Any, mapped: Sequence[bool]) -> Any:
 
 unit: Any = OpDef(
     "unit",
-    "x / n, where n is the norm of x over axes, with these left in it: scaled first where "
-    "squares vanish or overflow, and 0 where x is 0.",
+    "x / n, where n is the norm of x over axes, with these axes kept. x is scaled first where "
+    "squares underflow or overflow; the result is 0 where x is 0.",
     operands=("x", "n"),
     numpy=_unit_numpy,
     result=_float_type,

@@ -108,9 +108,9 @@ def _images_numpy(
 
 depthwise_images: OpDef = OpDef(
     "depthwise_images",
-    "Images to which v is added at every tap of a kernel w, times the channel's number there: the "
-    "adjoint of depthwise in its images. Their shape is an attribute, and the last operand where "
-    "it is not static.",
+    "Images to which v times the kernel w is added at every tap: the adjoint of depthwise with "
+    "respect to its images. The shape is an attribute, or the last operand if it is unknown at "
+    "compile time.",
     operands=("v", "w", "*rest"),
     numpy=_images_numpy,
     result=lambda types, *, shape, **window: ArrayType(types[0].dtype, shape),
@@ -148,8 +148,8 @@ def _kernel_type(types: Sequence[Type], *, size: Sizes, **window: Sizes) -> Type
 
 depthwise_kernel: OpDef = OpDef(
     "depthwise_kernel",
-    "For each channel and tap of a kernel of this size the sum of the products of v and what that "
-    "tap meets of the images x: the adjoint of depthwise in its kernel.",
+    "For each channel and tap of a kernel of this size, the sum of the products of v and the "
+    "image elements at that tap: the adjoint of depthwise with respect to its kernel.",
     operands=("v", "x"),
     numpy=_kernel_numpy,
     result=_kernel_type,

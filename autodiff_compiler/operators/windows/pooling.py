@@ -228,8 +228,8 @@ def _added(out: Any, v: Any, taps: _Taps, number: int) -> Any:
 
 window_first: OpDef = OpDef(
     "window_first",
-    "Zeros like x, and ct at the first of the largest elements of each window, which are best: "
-    "added up where windows overlap.",
+    "Zeros like x with ct at the first largest element of each window, whose value is best; "
+    "overlapping windows are added.",
     operands=("ct", "x", "best"),
     numpy=_first_numpy,
     result=lambda types, **window: types[1],
@@ -263,7 +263,8 @@ def _pick_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
 
 window_pick: OpDef = OpDef(
     "window_pick",
-    "The element of v at the first of the largest elements of x in each window, which are best.",
+    "The element of v at the position of the first largest element of x in each window, whose "
+    "value is best.",
     operands=("v", "x", "best"),
     numpy=_pick_numpy,
     result=lambda types, **window: ArrayType(types[0].dtype, types[2].shape),
@@ -338,8 +339,9 @@ def _spread_parts(
 
 window_spread: OpDef = linear(
     "window_spread",
-    "Zeros of the given shape, and v added to every element of its window: the adjoint of "
-    "window_sum. The shape is an attribute, and the last operand where it is not static.",
+    "Zeros of the given shape, with v added to every element of its window: the adjoint of "
+    "window_sum. The shape is an attribute, or the last operand if it is unknown at compile "
+    "time.",
     operands=("v", "*rest"),
     numpy=_spread_numpy,
     result=lambda types, *, shape, **window: ArrayType(types[0].dtype, shape),

@@ -76,7 +76,7 @@ def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
 
 tile: OpDef = linear(
     "tile",
-    "x repeated as a whole, so many times along each axis.",
+    "x repeated as a whole, with a count for each axis.",
     numpy=lambda types, *, counts: (
         "np.tile({x}, " + (str(counts[0]) if len(counts) == 1 else str(tuple(counts))) + ")"
     ),
@@ -146,8 +146,8 @@ def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> An
 
 repeat: OpDef = linear(
     "repeat",
-    "Each element along an axis so many times in a row: one count for all, one for each (both "
-    "attributes), or counts None and an array of ints as second operand.",
+    "Each element along an axis, repeated. The attribute counts is one count for all elements, "
+    "a count for each, or None if the second operand is an array of counts.",
     operands=("x", "*rest"),
     numpy=lambda types, *, counts, axis: (
         "np.repeat({x}, " + ("{1}" if counts is None else str(counts)) + f", axis={axis})"
@@ -181,7 +181,7 @@ def _roll_numpy(types: Sequence[Type], *, shifts: Sequence[int], axes: Sequence[
 
 roll: OpDef = linear(
     "roll",
-    "x shifted along axes; what leaves at the end enters at the start.",
+    "x shifted cyclically along axes.",
     numpy=_roll_numpy,
     result=same_type,
     adjoint={"x": lambda ct, shifts, axes: roll(ct, shifts=tuple(-s for s in shifts), axes=axes)},
@@ -243,8 +243,8 @@ def _fold_back(ct: Value, widths: Sequence[tuple[int, int]], mode: str) -> Value
 
 pad_mirrored = linear(
     "pad_mirrored",
-    "x with (before, after) elements added on each axis that are copies of its own: mode "
-    "'reflect', 'symmetric', 'edge' or 'wrap', as in np.pad.",
+    "x padded with (before, after) copies of its own elements on each axis: mode 'reflect', "
+    "'symmetric', 'edge' or 'wrap', as in np.pad.",
     numpy=lambda types, *, widths, mode: (
         f"np.pad({{x}}, {tuple(map(tuple, widths))}, mode={mode!r})"
     ),
@@ -324,8 +324,8 @@ def _put_diagonal_numpy(types: Sequence[Type], *, shape: Shape, offset: int) -> 
 
 put_diagonal: OpDef = linear(
     "put_diagonal",
-    "Matrices of zeros with v on diagonal number offset; the shape is an attribute, and the last "
-    "operand where it is not static.",
+    "Matrices of zeros with v on diagonal number offset. The shape is an attribute, or the "
+    "last operand if it is unknown at compile time.",
     operands=("v", "*rest"),
     numpy=_put_diagonal_numpy,
     result=lambda types, *, shape, offset: ArrayType(types[0].dtype, shape),

@@ -142,8 +142,9 @@ def _overlap_add_numpy(
 
 overlap_add: OpDef = linear(
     "overlap_add",
-    "Zeros of the given shape to which every window of v is added at its place: the adjoint of "
-    "windows. The shape is an attribute, and the last operand where it is not static.",
+    "Zeros of the given shape to which every window of v is added at its position: the adjoint "
+    "of windows. The shape is an attribute, or the last operand if it is unknown at compile "
+    "time.",
     operands=("v", "*rest"),
     numpy=_overlap_add_numpy,
     result=lambda types, *, shape, **attrs: ArrayType(types[0].dtype, shape),
