@@ -189,7 +189,7 @@ def test_what_the_rule_does_not_read_is_not_kept() -> None:
 @pytest.mark.parametrize(
     ("rule", "error", "cause"),
     [
-        (lambda self, x, y, out, dout: dout, CallError, "gives 1 value for 2 inputs (x, y)"),
+        (lambda self, x, y, out, dout: dout, CallError, "returns 1 value for 2 inputs (x, y)"),
         (lambda self, x, out, dout: (dout,), CallError, "takes 3 arguments"),
         (lambda self, x, y, out, dout: (ops.concat((x, y)), dout), ShapeError, "f32[4]"),
         (lambda self, x, y, out, dout: ("a", dout), DTypeError, "cotangent of 'x' is str"),
