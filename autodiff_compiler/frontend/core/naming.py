@@ -41,7 +41,7 @@ def printed_names(callee: Any) -> tuple[str, str]:
     if isinstance(callee, Cell):
         return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
     if isinstance(callee, Transformed):
-        name, title = printed_names(callee.fn)
+        name, title = printed_names(callee.named_fn)
         if not callee.suffix:
             return name, title
         return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"

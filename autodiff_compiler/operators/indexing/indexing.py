@@ -17,8 +17,8 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
-from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_complex
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type, is_complex
 from autodiff_compiler.operators.core.declare import (
     broadcast_shapes,
     linear,
@@ -40,6 +40,8 @@ from autodiff_compiler.operators.core.index_patterns import (
     subscript,
 )
 from autodiff_compiler.operators.core.structure import (
+    broadcast_to,
+    expand_dims,
     full_like,
     shape_argument,
     shape_text,
@@ -126,6 +128,52 @@ def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
 
 
+def _scatter_batch(
+    v: Value, rest: Sequence[Any], index: Index, shape: Shape, mapped: Sequence[bool], size: Dim
+) -> Any:
+    """Returns the batch of ``scatter``: the same part of each example."""
+    if shape is None or not _is_one_region(rest, index, mapped[1:]):
+        return None
+    behind = shape_of_type(type_of(v))
+    place = index_shape(shape, index, [type_of(operand) for operand in rest])
+    if behind is None or place is None or len(behind) != len(place) + 1:
+        return None
+    return scatter(v, *rest, index=(FULL, *index), shape=(size, *shape))
+
+
+def _write_batch(
+    name: str,
+    x: Value,
+    v: Any,
+    rest: Sequence[Any],
+    index: Index,
+    mapped: Sequence[bool],
+    size: Dim,
+) -> Any:
+    """Returns the batch of a write to ``x[index]``: to the same part of each example."""
+    shape = shape_of_type(type_of(x))
+    if shape is None or not _is_one_region(rest, index, mapped[2:]):
+        return None
+    shape = shape[1:] if mapped[0] else shape
+    place = index_shape(shape, index, [type_of(operand) for operand in rest])
+    have = shape_of_type(type_of(v))
+    if place is None or have is None:
+        return None
+    missing = len(place) + 1 - len(have)
+    if mapped[1] and missing > 0:
+        v = expand_dims(v, axes=tuple(range(1, missing + 1)))
+    if not mapped[0]:
+        x = broadcast_to(x, shape=(size, *shape))
+    return OPERATORS[name](x, v, *rest, index=(FULL, *index))
+
+
+def _is_one_region(rest: Sequence[Any], index: Index, mapped: Sequence[bool]) -> bool:
+    """True if the index has slices and numbers only, the same for all examples."""
+    types = [type_of(operand) for operand in rest]
+    fits = len(rest) == operands_of(index) and keeps_first_axis(index)
+    return fits and not any(mapped) and not may_repeat_positions(index, types)
+
+
 scatter = linear(
     "scatter",
     "Zeros of the given shape with v added at [index]. The shape is an attribute, or the last "
@@ -142,6 +190,7 @@ scatter = linear(
         "*rest": lambda: None,
     },
     label="{v}_scattered",
+    batch=_scatter_batch,
 )
 
 # Inside the rules above and below, the attribute ``index`` hides the operator of that name.
@@ -207,6 +256,9 @@ add_at = OpDef(
     linear_in=("acc", "v"),
     label="{acc}",
     writes=True,
+    batch=lambda acc, v, rest, index, mapped, size: _write_batch(
+        "add_at", acc, v, rest, index, mapped, size
+    ),
 )
 
 
@@ -305,6 +357,9 @@ increment_at: OpDef = OpDef(
     label="{x}",
     writes=True,
     word="raise_at",
+    batch=lambda x, v, rest, index, mapped, size: _write_batch(
+        "increment_at", x, v, rest, index, mapped, size
+    ),
 )
 
 
@@ -330,6 +385,9 @@ set_item: OpDef = OpDef(
     linear_in=("x", "v"),
     label="{x}",
     writes=True,
+    batch=lambda x, v, rest, index, mapped, size: _write_batch(
+        "set_item", x, v, rest, index, mapped, size
+    ),
 )
 
 

@@ -23,7 +23,7 @@ from autodiff_compiler.operators.core.structure import cast, ones_like
 from autodiff_compiler.operators.indexing.concat_and_pad import stack
 from autodiff_compiler.operators.indexing.indexing import index
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
-from autodiff_compiler.ops.transforms.jacobian import Jacobian
+from autodiff_compiler.ops.transforms.jacobian import Hessian, Jacobian
 from autodiff_compiler.ops.transforms.nested_arguments import (
     Flat,
     directions_like,
@@ -310,7 +310,7 @@ def hessian(fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0) -> J
 def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian[..., Any]:
     """Returns the second derivatives of ``fn``, the tangents of its gradient: for a 0-d output of
     the shape of the input twice."""
-    return Jacobian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")
+    return Hessian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")
 
 
 class HessianProduct(Transformed):

@@ -92,7 +92,7 @@ class Jacobian(Transformed[P, R]):
                 for place in flat.places(n)
                 if flat.is_leaf(n) or is_active(leaves[place])
             ]
-            function = Jacobian(function, tuple(moved), layer.mode, layer.has_aux)
+            function = type(layer)(function, tuple(moved), layer.mode, layer.has_aux)
             groups.append((moved, layer))
         outcome = function(*leaves)
         aux = outcome[1] if self.has_aux else None
@@ -147,6 +147,16 @@ class Jacobian(Transformed[P, R]):
             cotangents = _each(pull, args, output)
             table.append(tuple(_rows(part, output, args[p]) for part, p in zip(cotangents, places)))
         return table
+
+
+class Hessian(Jacobian[P, R]):
+    """The tangents of a gradient: a Jacobian of the Jacobian of a function, named after it."""
+
+    suffix, phrase = "hessian", "Hessian of"
+
+    @property
+    def named_fn(self) -> Any:
+        return self.fn.fn
 
 
 def _grouped(entries: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:

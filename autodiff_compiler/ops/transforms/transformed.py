@@ -146,14 +146,20 @@ class Transformed(Generic[P, R]):
             )
         return last
 
+    @property
+    def named_fn(self) -> Any:
+        """Returns the function whose name stands after ``phrase`` and before ``suffix``."""
+        return self.fn
+
     def question(self) -> str:
         """Returns the request in words, for ``repr``."""
         return ""
 
     def description(self) -> str:
         """Returns a description in words."""
-        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
-        inner = self.fn.description() if isinstance(self.fn, Transformed) else name
+        fn = self.named_fn
+        name = getattr(fn, "__qualname__", type(fn).__name__)
+        inner = fn.description() if isinstance(fn, Transformed) else name
         return f"{self.phrase} {inner}{self.question()}"
 
     def __repr__(self) -> str:

@@ -143,7 +143,10 @@ RULES = RuleSet(
 
 
 def write_disjoint_parts(function: Function) -> Function:
-    """Stores parts into zeros where ``function`` adds them, and in the order of axes wanted."""
-    if "scatter" not in function.op_names:
+    """Stores parts into zeros where ``function`` adds them, and in the order of axes wanted.
+
+    A part that has a sign is subtracted.
+    """
+    if function.op_names.isdisjoint(("scatter", "add_at")):
         return function
     return RULES.rewrite(function)

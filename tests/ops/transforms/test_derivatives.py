@@ -181,6 +181,22 @@ def test_jacobian_refuses(make):
         make(product, has_aux=True)(X, Y)
 
 
+def test_a_hessian_has_its_name_and_no_loop():
+    """The directions are the rows of one matrix, through slices and sums, too."""
+
+    def valley(x):
+        side = x[1:] - x[:-1] ** 2
+        return (10.0 * side**2 + (1.0 - x[:-1]) ** 2).sum()
+
+    hessian = ms.hessian(valley)
+    assert repr(hessian).startswith("<Hessian of ")
+    found = hessian(np.array([-0.5, 0.8, 1.2]))
+    expected = [[10 * (12 * 0.25 - 4 * 0.8) + 2, 20, 0], [20, 10 * (12 * 0.64 - 4.8) + 22, -32]]
+    np.testing.assert_allclose(found, [*expected, [0, -32, 20]], atol=1e-12)
+    assert hessian.source.startswith('"""Hessian of valley ')
+    assert "def valley_hessian(x):" in hessian.source and "for " not in hessian.source
+
+
 def test_hessian_and_its_product():
     def f(x):
         return (x * x * x).sum() + x[0] * x[1]

@@ -120,6 +120,17 @@ def test_a_part_with_a_sign_is_subtracted_second(negative: str, optimised: Optim
     np.testing.assert_array_equal(interpreter.run(found, [p0, p1])[0], want)
 
 
+def test_a_sign_is_subtracted_from_any_array(optimised: Optimised) -> None:
+    text = f"""func @f(%x: f32[4,4], %p: f32[3,4]) -> (f32[4,4]) {{
+  %n: f32[3,4] = neg %p
+  %s: f32[4,4] = add_at %x, %n {{index={ROWS}}}
+  return %s
+}}
+"""
+    found = optimised(parse_function(text), write_disjoint_parts, dce, stage="lowered")
+    assert [op.name for op in found.body.ops] == ["subtract_at"]
+
+
 def test_a_sign_that_others_read_stays() -> None:
     text = f"""func @f(%p: f32[3,4], %q: f32[3,4]) -> (f32[4,4], f32[3,4]) {{
   %n: f32[3,4] = neg %p

@@ -84,6 +84,39 @@ def test_a_batch_equals_the_examples_one_by_one(opdef: OpDef, sample: Sample) ->
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
 
 
+PART, EVERY = "(('slice', 1, None, None),)", "(('slice', None, None, None), 1)"
+#: Writes to one region: of the shape of the region, of fewer axes, and one number.
+REGIONS = [(PART, "f64[2,4]"), (PART, "f64[4]"), (PART, "f64[]"), (EVERY, "f64[3]")]
+
+
+@pytest.mark.parametrize("mapped", [(1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("name", ["add_at", "increment_at", "set_item"])
+@pytest.mark.parametrize(("index", "part"), REGIONS)
+def test_a_region_of_every_example_is_written_at_once(
+    name: str, index: str, part: str, mapped: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(4)
+    text = f"""func @f(%x: f64[3,4], %v: {part}) -> (f64[3,4]) {{
+  %y: f64[3,4] = {name} %x, %v {{index={index}}}
+  return %y
+}}
+"""
+    shapes = [param.type.shape for param in read(text).params]
+    args = [rng.normal(size=(5, *s) if m else s) for s, m in zip(shapes, mapped)]
+    assert count_loops(compare(text, args, mapped)) == 0
+
+
+@pytest.mark.parametrize(("index", "part"), [(PART, "f64[2,4]"), (EVERY, "f64[3]")])
+def test_a_region_of_zeros_is_written_at_once(index: str, part: str) -> None:
+    text = f"""func @f(%v: {part}) -> (f64[3,4]) {{
+  %y: f64[3,4] = scatter %v {{index={index}, shape=(3, 4)}}
+  return %y
+}}
+"""
+    args = [np.random.default_rng(5).normal(size=(5, *read(text).params[0].type.shape))]
+    assert count_loops(compare(text, args, (1,))) == 0
+
+
 #: What takes a batch as it is: there must be no loop around these.
 WHOLE = [
     "add",

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.ir.nodes import type_of
+from autodiff_compiler.ir.nodes import array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, is_floating
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
@@ -35,6 +35,51 @@ def _reshaped_full(match: Match) -> Any:
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
+
+
+def _negative_full(match: Match) -> Any:
+    """``full`` of ``-number`` for the negative of an array filled with the number."""
+    value, type_ = match.fill_value(match.operands[0]), match.op.result.type
+    if type(value) not in (int, float) or value == 0 or not is_floating(type_):
+        return None
+    if not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=-value)
+
+
+def _full_in_product(match: Match) -> Any:
+    """``(value * x) * y`` for ``(full * x) * y`` of a Python number x, and ``-(value * x) * y``
+    for ``-(full * x) * y``, if y has the type of the result.
+
+    In a derivative, ``full`` is the sensitivity, and x a factor of it.
+    """
+    type_ = match.op.result.type
+    for product, y in (match.operands, match.operands[::-1]):
+        if type_of(y) != type_ or not isinstance(type_, ArrayType):
+            continue
+        positive = match.argument_of(product, "neg")
+        scaled = _scaled_number(match, product if positive is ... else positive, type_)
+        if scaled is not None:
+            return (scaled if positive is ... else -scaled) * y
+    return None
+
+
+def _scaled_number(match: Match, product: Any, type_: ArrayType) -> Any:
+    """Returns ``value * x`` for ``full * x`` of a Python number x, if that changes no bit."""
+    maker = match.made_by(product, "mul")
+    for filled, x in (maker.operands, maker.operands[::-1]) if maker else ():
+        value, kind = match.fill_value(filled), type_of(x)
+        if type(value) not in (int, float) or kind not in (FLOAT, INT):
+            continue
+        have = array_type(filled)
+        if have.dtype != type_.dtype or have.shape != () and not type_.is_static:
+            continue
+        if value == 1:
+            return x
+        # In a narrower dtype, value * x would be rounded later.
+        if kind == FLOAT and type_.dtype == "float64":
+            return value * x
+    return None
 
 
 def _zeros_of_list(match: Match) -> Any:
@@ -59,6 +104,8 @@ CONSTANT_ARRAYS = (
     Rule("reshape of full", "reshape", _reshaped_full),
     Rule("broadcast full", "broadcast_to", _reshaped_full),
     Rule("transposed full", "transpose", _reshaped_full),
+    Rule("negative full", "neg", _negative_full),
+    Rule("full in a product", "mul", _full_in_product),
     Rule("zeros of a list", "list_zeros", _zeros_of_list),
     Rule("expanded full", "expand_dims", _reshaped_full),
 )

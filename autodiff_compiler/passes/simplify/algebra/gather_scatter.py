@@ -33,7 +33,7 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Value, array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import INT, ArrayType
+from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.operators.core.index_patterns import (
     Index,
     is_op,
@@ -48,8 +48,11 @@ from autodiff_compiler.passes.core.patterns import Match, Rule, may_move_sign
 
 
 def _added_at(name: str, match: Match) -> Any:
-    """``add_at(x, v)`` for ``x + scatter(v)``, and for ``x + pad(v)``."""
+    """``add_at(x, v)`` for ``x + scatter(v)``, and for ``x + pad(v)``; likewise for differences."""
     left, right = match.operands
+    is_difference = match.op.name == "sub"
+    if is_difference and not is_floating(match.op.result.type):
+        return None  # -x may wrap around
     for acc, part in ((left, right), (right, left)):
         maker = match.made_by(part, name)
         if maker is None or not _same_shape(match, acc, part) or match.uses.get(part, 0) != 1:
@@ -61,6 +64,8 @@ def _added_at(name: str, match: Match) -> Any:
             index = attrs["index"]
             stays = wants_zeros(type_of(v), list(map(type_of, rest)), index, attrs["shape"])
         if not stays:
+            if is_difference:
+                acc, v = (acc, -v) if part is right else (-acc, v)
             return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
     return None
 
@@ -259,6 +264,8 @@ GATHER_SCATTER = (
     Rule("added to zeros", "add_at", _added_to_zeros),
     Rule("x + scattered", "add", partial(_added_at, "scatter")),
     Rule("x + padded", "add", partial(_added_at, "pad")),
+    Rule("x - scattered", "sub", partial(_added_at, "scatter")),
+    Rule("x - padded", "sub", partial(_added_at, "pad")),
     Rule("x + put along", "add", _added_along),
     Rule("gathered of arithmetic", "take_along", _gathered_first),
     Rule("sum of put", "sum", _sum_of_put),

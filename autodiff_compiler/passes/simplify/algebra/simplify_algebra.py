@@ -74,16 +74,6 @@ def _beside_filled(match: Match, number: int) -> Any:
     )
 
 
-def _one_times(match: Match) -> Any:
-    """``x * y`` for ``(1 * x) * y``, where the 1 only turned a number ``x`` into an array."""
-    for inner, other in (match.operands, match.operands[::-1]):
-        maker = match.made_by(inner, "mul")
-        for one, x in (maker.operands, maker.operands[::-1]) if maker else ():
-            if match.fill_value(one) == 1 and getattr(type_of(one), "shape", None) == ():
-                return x * other
-    return None
-
-
 def _ones_times_mask(match: Match) -> Any:
     """A cast of the mask for the product of ones and a mask."""
     mask, type_ = (
@@ -306,7 +296,6 @@ def _times_zero(match: Match) -> Any:
 RULES = (
     Rule("x * 1", "mul", lambda match: _other(match, lambda operand: _is(operand, 1))),
     Rule("x * ones", "mul", lambda match: _beside_filled(match, 1)),
-    Rule("(1 * x) * y", "mul", _one_times),
     Rule("ones * mask", "mul", _ones_times_mask),
     Rule("ones * number", "mul", _ones_times_number),
     Rule("x * full", "mul", _with_number),
