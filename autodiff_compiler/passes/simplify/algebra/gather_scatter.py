@@ -53,6 +53,7 @@ def _added_at(name: str, match: Match) -> Any:
     is_difference = match.op.name == "sub"
     if is_difference and not is_floating(match.op.result.type):
         return None  # -x may wrap around
+    v: Any
     for acc, part in ((left, right), (right, left)):
         maker = match.made_by(part, name)
         if maker is None or not _same_shape(match, acc, part) or match.uses.get(part, 0) != 1:
