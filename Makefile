@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same passes-page call-rules-page
+.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same passes-page call-rules-page docs docs-serve
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
@@ -57,6 +57,12 @@ passes-page: $(VENV)/installed-plain  ## rewrite docs/passes.md from the table o
 call-rules-page: $(VENV)/installed-test  ## rewrite docs/call-rules.md from the table of callees
 	$(RUN) -m tests.frontend.call_rules_page > docs/call-rules.md
 
+docs: $(VENV)/installed-docs  ## build the site of the documentation into site/; a warning is an error
+	$(RUN) -m mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/installed-docs  ## show the site in a browser, and build it again when a page changes
+	$(RUN) -m mkdocs serve
+
 fuzz: $(VENV)/installed-test  ## compare random programs with plain Python: N=1000 SEED=0 KIND=arrays
 	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)
 
@@ -67,7 +73,7 @@ dump: $(VENV)/installed-plain  ## print a gradient: CELL=model.py:Net
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp for each set of packages: plain, test, dev, bench.
+# One stamp for each set of packages: plain, test, dev, bench, docs.
 $(VENV)/installed-%: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable '.$(if $(filter plain,$*),,[$*])'
 	touch $@

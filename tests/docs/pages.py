@@ -24,6 +24,7 @@ import numpy as np
 
 import autodiff_compiler as ms
 from autodiff_compiler import cli
+from autodiff_compiler.ir.opdef import OPERATORS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -301,6 +302,7 @@ def surroundings(folder: Path, module: types.ModuleType) -> Iterator[None]:
     """Opens a block in which ``folder`` is the working directory, and restores what a page sets."""
     here, path, before = os.getcwd(), sys.path[:], set(sys.modules)
     writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    operators = dict(OPERATORS)
     settings = {name: ms.get_context(name) for name in ("mode", "opt_level", "stabilise")}
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(folder))
@@ -314,6 +316,8 @@ def surroundings(folder: Path, module: types.ModuleType) -> Iterator[None]:
         sys.modules.pop(module.__name__)
         forget_modules(folder, before)
         sys.dont_write_bytecode = writes_bytecode
+        for name in OPERATORS.keys() - operators.keys():
+            del OPERATORS[name]
         ms.set_context(**settings)
 
 
