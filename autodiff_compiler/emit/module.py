@@ -37,8 +37,8 @@ UNBROADCAST = '''\
 def unbroadcast(d, shape):
     """Sums d over the axes along which a value of this shape was broadcast."""
     lead = d.ndim - len(shape)
-    stretched = tuple(lead + i for i, n in enumerate(shape) if n == 1 and d.shape[lead + i] != 1)
-    return np.sum(d, axis=(*range(lead), *stretched)).reshape(shape)
+    axes = [i for i, n in enumerate(shape, lead) if i >= 0 and n == 1 and d.shape[i] != 1]
+    return np.sum(d, axis=(*range(lead), *axes)).reshape(shape)
 '''
 
 

@@ -90,3 +90,21 @@ def test_writes_by_a_mask(write: str, take: float, tmp_path: Path) -> None:
     for place in (0, 1, 2):
         found = grad(function, place)(*args)
         np.testing.assert_allclose(found, by_differences(function, place, args), atol=1e-8)
+
+
+#: Values that NumPy assigns to a vector: also with more axes than it has, if these have length 1.
+VALUES = ("np.expand_dims(x, 0)", "np.expand_dims(x, (0, 1))", "x[None, None]", "x")
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7]), VECTOR[None]])
+@pytest.mark.parametrize("take", [0.0, 1.0])
+def test_values_with_more_axes_than_their_place(
+    value: str, x: np.ndarray, take: float, tmp_path: Path
+) -> None:
+    choice = "if take > 0.0:\n    x = other\ny = np.zeros(len(other))\n"
+    function = function_from(f"{choice}y[...] = {value}\nreturn np.sum(np.sin(y))\n", tmp_path)
+    args = (x, VECTOR, OTHER, take)
+    for place in (0, 1):
+        slope = grad(function, place)(*args)
+        np.testing.assert_allclose(slope, by_differences(function, place, args), atol=1e-8)
