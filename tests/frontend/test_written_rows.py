@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
+from autodiff_compiler.errors import CompileError
 
 
 def scaled(m):
@@ -146,3 +147,28 @@ def test_rows_are_views(fn: Callable[..., Any], order: str) -> None:
 def test_the_loop_stays_a_loop(fn: Callable[..., Any]) -> None:
     few, many = (ms.gradient_source(fn, f"f64[{n},3]") for n in (3, 300))
     assert len(many.splitlines()) < 2 * len(few.splitlines()) < 200
+
+
+def rows_of_a_transpose(m):
+    columns = np.swapaxes(m, 0, 1)
+    for row in columns:
+        columns[0] += row
+        row[0] += 1.1
+    return np.sum(np.sin(m))
+
+
+def test_writes_through_views_of_views_cost_what_there_is_to_write():
+    """A write makes each view of the array once, however many writes there were before."""
+
+    def lines(count: int) -> int:
+        return len(ms.gradient_source(rows_of_a_transpose, np.ones((2, count))).splitlines())
+
+    few, more, most = map(lines, (4, 8, 16))
+    assert most - more <= 2 * (more - few)
+
+
+def test_an_unrolled_loop_over_many_rows_is_refused():
+    with pytest.raises(CompileError) as refused:
+        ms.grad(rows_of_a_transpose)(np.ones((2, 400)))
+    assert "may share memory with the array" in str(refused.value)
+    assert "m.copy()" in str(refused.value)

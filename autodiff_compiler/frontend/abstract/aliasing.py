@@ -49,6 +49,8 @@ class TensorAliases:
         #: Reshaped arrays that are certainly views, and arrays that NumPy makes read-only.
         self.reshaped: set[Value] = set()
         self.read_only: set[Value] = set()
+        #: Base arrays after a write through a view: no views, whatever operation made them.
+        self.bases: set[Value] = set()
         #: Arrays without axes: an augmented assignment writes to them, and replaces a number.
         #: Then the values without axes that may be such an array or a NumPy scalar.
         self.arrays: set[Value] = set()

@@ -89,7 +89,7 @@ def may_be_view(op: Op) -> bool:
 
 def is_view(low: Evaluator, op: Op | None) -> bool:
     """True if the result of ``op`` certainly lies in the memory of its first operand."""
-    if op is None or not may_be_view(op):
+    if op is None or not may_be_view(op) or op.results[0] in low.compilation.aliases.bases:
         return False
     if op.opdef is indexing.index:
         parts = op.attrs["index"]
@@ -163,6 +163,7 @@ def updated_views(low: Evaluator, owner: Value, new: Value) -> dict[Value, Value
         now = write(base, now, maker)
     now.name, now.has_user_name = base.name, base.has_user_name
     low.compilation.aliases.copy_facts(base, now)
+    low.compilation.aliases.bases.add(now)
     updated = {base: now}
 
     def follow(value: Any) -> Value | None:

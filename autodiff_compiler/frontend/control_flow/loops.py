@@ -97,7 +97,7 @@ def execute_for(low: Lowering, node: Any) -> None:
         _roll_by_position(low, node, iterable, reason)
     elif reason is not None:
         items = space.items
-        if items is None and space.reads and space.runs:
+        if items is None and space.reads and 0 < (space.size or 0) <= costs().unrolled_rows:
             items = low.sequence(low.evaluate(node.iter))
         if items is None:
             raise _unrollable(reason, span)
