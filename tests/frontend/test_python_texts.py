@@ -72,6 +72,18 @@ class K:
             add(v)
         return __s
 """),
+    "comprehensions that hide a variable that an inner function sets": ("f", """
+def f(x):
+    def outer(q):
+        def inner(scale):
+            nonlocal q
+            q = q * scale
+            return sum([q for q in x]) + sum(q for q in x[q:2] if q > -9) + len({q: q for q in "ab"})
+        q = 1
+        inner(1)
+        return inner(2) * q
+    return outer(3)
+"""),
     "no private names in a class of underscores": ("__().f", """
 class __:
     def __init__(self):

@@ -158,3 +158,18 @@ class _ReplaceByEntries(gast.NodeTransformer):
         node = self.generic_visit(node)
         self.shared |= hidden
         return node
+
+    def _visit_comprehension(self, node: Any) -> Any:
+        """Visits a comprehension: its own variables hide those of the function, except in the first
+        iterable."""
+        first = node.generators[0]
+        first.iter = self.visit(first.iter)
+        targets = (part for each in node.generators for part in nodes_in(each.target))
+        hidden = self.shared & {part.id for part in targets if isinstance(part, gast.Name)}
+        self.shared -= hidden
+        node = self.generic_visit(node)
+        self.shared |= hidden
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _visit_comprehension
+    visit_GeneratorExp = _visit_comprehension
