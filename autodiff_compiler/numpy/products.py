@@ -109,9 +109,9 @@ def _einsum_view(subscripts: str, x: Any) -> Any:
     if not arrow:
         out = "".join(sorted(c for c in set(term) - set(".") if term.count(c) == 1))
         out = ("..." if "." in term else "") + out
-    rank = rank_of(x)
-    if rank is None or set(term) != set(out):
+    if set(term) != set(out):
         return None
+    rank = known_rank(x, "einsum without a sum")
     if "." in term:
         lead = "".join(c for c in string.ascii_letters if c not in term)
         lead = lead[: rank - len(term.replace(".", ""))]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import grad
+from autodiff_compiler import grad, value_and_grad
+from autodiff_compiler.errors import CompileError
 from tests.differences import by_differences
 
 DRAW = np.random.default_rng(5)
@@ -108,3 +109,45 @@ def test_values_with_more_axes_than_their_place(
     for place in (0, 1):
         slope = grad(function, place)(*args)
         np.testing.assert_allclose(slope, by_differences(function, place, args), atol=1e-8)
+
+
+#: Functions that make an array of a scalar, and views of arrays.
+OF_SCALARS = (
+    "np.ravel(a)", "np.reshape(a, 1)", "np.atleast_1d(a)", "np.atleast_2d(a)",
+    "np.expand_dims(a, 0)", "np.reshape(a, (1, 1))[0]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OF_SCALARS)
+@pytest.mark.parametrize("source", ["x.max()", "np.array(x.max())", "x[..., 0][...]"])
+def test_arrays_of_scalars_are_new_and_those_of_arrays_are_views(
+    text: str, source: str, tmp_path: Path
+) -> None:
+    body = f"a = {source}\nw = {text}\nw[...] = 0.5\nreturn np.sum(a * 3.0) + np.sum(w)\n"
+    function = function_from(body, tmp_path)
+    args = (VECTOR.copy(), VECTOR, OTHER, 0.0)
+    value, slope = value_and_grad(function)(*args)
+    np.testing.assert_allclose(value, function(*args))
+    np.testing.assert_allclose(slope, by_differences(function, 0, args), atol=1e-8)
+
+
+@pytest.mark.parametrize("equation", ["ij->ji", "ii->i", "...->..."])
+@pytest.mark.parametrize("take", [0.0, 1.0])
+def test_einsum_without_a_sum_writes_to_no_argument(
+    equation: str, take: float, tmp_path: Path
+) -> None:
+    choice = "if take > 0.0:\n    x = np.positive(other)\n"
+    body = f"{choice}w = np.einsum('{equation}', x)\nw[0] *= 2.0\nreturn np.sum(np.sin(x))\n"
+    function = function_from(body, tmp_path)
+    square = np.array([[0.3, -0.2], [0.1, 0.7]])
+    first, second = (VECTOR.copy(), square) if take else (square, VECTOR.copy())
+    before = first.copy(), second.copy()
+    expected = function(first.copy(), second.copy(), OTHER, take)
+    try:
+        value, slope = value_and_grad(function, int(take))(first, second, OTHER, take)
+    except CompileError as refused:  # a rank that only the run knows
+        assert "how many dimensions" in str(refused)
+        return
+    np.testing.assert_allclose(value, expected)
+    assert np.shape(slope) == (2, 2)
+    assert np.array_equal(first, before[0]) and np.array_equal(second, before[1])

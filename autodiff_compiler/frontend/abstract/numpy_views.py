@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from autodiff_compiler.frontend.abstract.aliasing import has_no_axes
 from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_of, static_shape
 from autodiff_compiler.frontend.abstract.values import leaves
@@ -91,6 +92,8 @@ def is_view(low: Evaluator, op: Op | None) -> bool:
     """True if the result of ``op`` certainly lies in the memory of its first operand."""
     if op is None or not may_be_view(op) or op.results[0] in low.compilation.aliases.bases:
         return False
+    if _is_array(low, op.operands[0]) is not True:
+        return False
     if op.opdef is indexing.index:
         parts = op.attrs["index"]
         surely_array = array_type(op.result).ndim is not None or any(
@@ -104,6 +107,14 @@ def is_view(low: Evaluator, op: Op | None) -> bool:
     return op.opdef in _WRITE_BACK or op.opdef is structure.broadcast_to
 
 
+def _is_array(low: Evaluator, source: Any) -> bool | None:
+    """True if an operand is an array, False for a scalar of plain NumPy code, of which NumPy makes
+    new arrays. None if that is not known."""
+    if not low.compilation.numpy or not has_no_axes(source):
+        return True
+    return low.compilation.aliases.is_array(source)
+
+
 def record_aliases(low: Evaluator, op: Op) -> None:
     """Records the layout and the aliases of a new operation's result."""
     memory = low.compilation.aliases
@@ -113,7 +124,7 @@ def record_aliases(low: Evaluator, op: Op) -> None:
     result = op.results[0]
     if layout is not None:
         memory.layouts[result] = layout
-    if may_be_view(op):
+    if may_be_view(op) and _is_array(low, op.operands[0]) is not False:
         memory.set_aliases(result, memory.of(op.operands[0]))
         if op.opdef is indexing.index:
             memory.set_is_array(result, True)

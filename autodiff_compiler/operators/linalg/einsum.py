@@ -63,7 +63,11 @@ def _einsum_type(types: Sequence[Type], *, equation: str) -> Type:
 
 def _einsum_numpy(types: Sequence[Type], *, equation: str) -> str:
     slots = ", ".join(f"{{{position}}}" for position in range(len(types)))
-    return f"np.einsum({equation!r}, {slots}" + (", optimize=True)" if len(types) > 1 else ")")
+    if len(types) > 1:
+        return f"np.einsum({equation!r}, {slots}, optimize=True)"
+    (term,), out = split_equation(equation)
+    copied = ".copy()" if set(term) == set(out) else ""  # NumPy returns a view
+    return f"np.einsum({equation!r}, {slots}){copied}"
 
 
 def _unsized(letter: str, term: str, shape: Shape) -> bool:
