@@ -78,7 +78,8 @@ def f(x):
         def inner(scale):
             nonlocal q
             q = q * scale
-            return sum([q for q in x]) + sum(q for q in x[q:2] if q > -9) + len({q: q for q in "ab"})
+            total = sum([q for q in x]) + sum(q for q in x[q:2] if q > -9)
+            return total + len({q: q for q in "ab"})
         q = 1
         inner(1)
         return inner(2) * q
