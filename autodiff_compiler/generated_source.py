@@ -42,15 +42,8 @@ Made = TypeVar("Made")
 
 MODES = ("reverse", "forward", "value")
 
-#: The table of what is kept for backward: what ``stage`` may name besides a stage.
+#: The table of the values saved for backward: what ``stage`` may name besides a stage.
 MEMORY = "memory"
-#: Former names of stages, which are accepted until the next release.
-FORMER_STAGES = {
-    "ir": "typed",
-    "adjoint": "derivative",
-    "optimized": "scheduled",
-    "lowered": "buffers",
-}
 
 
 def gradient_source(
@@ -117,11 +110,11 @@ def gradient_source(
 
 def stage_text(program: Program, stage: str) -> str:
     """Returns the text of a program after a stage; for ``MEMORY`` the table of saved values."""
-    name, stages = FORMER_STAGES.get(stage, stage), pipeline.PIPELINE.names
-    if name not in (*stages, MEMORY):
+    stages = pipeline.PIPELINE.names
+    if stage not in (*stages, MEMORY):
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(stages)}")
-    if name != MEMORY:
-        program = pipeline.run(program, name)
+    if stage != MEMORY:
+        program = pipeline.run(program, stage)
         roots = map(print_functions, program.functions)
         return program.source or "\n".join(text.rstrip("\n") + "\n" for text in roots)
     if not program.request.differentiates:

@@ -267,7 +267,7 @@ def test_source_is_the_code_that_runs():
     assert "".join(linecache.getlines("<autodiff Scale.construct f32[2] f32[2]>")) == unit.source
 
 
-@pytest.mark.parametrize("stage", ["ir", "typed", "adjoint", "optimized", "source"])
+@pytest.mark.parametrize("stage", ["typed", "derivative", "scheduled", "source"])
 def test_stages(stage):
     assert "multiply" in ms.gradient_source(multiply, X, Y, stage=stage)
 

@@ -103,7 +103,7 @@ def test_dump_flags_and_stage(file, capsys):
     assert main(["dump", f"{file}:Net", *X, *Y, "--get-by-list", "--sens-param"]) == 0
     text = capsys.readouterr().out
     assert "wrt: w   sens: given" in text
-    assert main(["dump", f"{file}:Net", *X, *Y, "--stage", "ir"]) == 0
+    assert main(["dump", f"{file}:Net", *X, *Y, "--stage", "typed"]) == 0
     assert "func @net(%x!: f64[2], %y!: f64[2], %w!: f32[2])" in capsys.readouterr().out
 
 
@@ -180,7 +180,7 @@ def test_passes_that_print_nothing_say_why(file, capsys):
         (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are stab"),
         (("--dump-after", "tile"), "there is no pass 'tile'; did you mean 'tile_elementwise'?"),
         (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are stabilise, fold_const"),
-        (("--dump-after", "cse", "--stage", "ir"), "--stage and --dump-after cannot both"),
+        (("--dump-after", "cse", "--stage", "typed"), "--stage and --dump-after cannot both"),
         (("--diff", "--stage", "source"), "--stage and --diff cannot both be given"),
     ],
 )

@@ -16,7 +16,7 @@ from autodiff_compiler import cli, pipeline
 from autodiff_compiler.cli.parser import STAGES
 from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY
+from autodiff_compiler.generated_source import MEMORY
 from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.types import parse_type
@@ -67,7 +67,7 @@ def test_the_documents_name_the_stages() -> None:
 
 
 def test_the_command_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(STAGES) == [*PIPELINE.names, *FORMER_STAGES, MEMORY]
+    assert list(STAGES) == [*PIPELINE.names, MEMORY]
     with pytest.raises(SystemExit):
         cli.main(["dump", "--help"])
     assert ", ".join(PIPELINE.names) in " ".join(capsys.readouterr().out.split())
@@ -118,15 +118,6 @@ def test_each_stage_has_a_text(stage: str) -> None:
     text = ms.gradient_source(recurrent, "f64[2,2]", "f64[2,2]", stage=stage)
     assert ("func @recurrent" in text) == (stage != "source") == ("def recurrent" not in text)
     assert ("_backward" in text) == (PIPELINE.names.index(stage) >= 3)
-
-
-@pytest.mark.parametrize("former", FORMER_STAGES)
-def test_former_names_are_understood(former: str) -> None:
-    texts = [
-        ms.gradient_source(recurrent, "f64[2,2]", "f64[2,2]", stage=stage)
-        for stage in (former, FORMER_STAGES[former])
-    ]
-    assert texts[0] == texts[1]
 
 
 def test_unknown_stages_are_refused_with_the_list() -> None:

@@ -9,7 +9,7 @@ from autodiff_compiler.cli.commands import check, explain, ops, passes
 from autodiff_compiler.cli.dump import TRANSFORMS, dump
 from autodiff_compiler.cli.exit_codes import ExitCode
 from autodiff_compiler.common.context import LEVELS
-from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY, MODES
+from autodiff_compiler.generated_source import MEMORY, MODES
 from autodiff_compiler.pipeline import PIPELINE
 from autodiff_compiler.version import __version__
 
@@ -28,8 +28,8 @@ types of arguments, for --input:
   n=3 kind='sum'                  a literal: a compile-time constant
 """
 
-#: The values of ``--stage``. Its help lists neither former names nor the table of memory.
-STAGES = (*PIPELINE.names, *FORMER_STAGES, MEMORY)
+#: The values of ``--stage``. Its help does not list the table of memory.
+STAGES = (*PIPELINE.names, MEMORY)
 
 Run = Callable[[argparse.Namespace], ExitCode]
 

@@ -63,5 +63,5 @@ def test_gradients(function):
      (on_one_way, "f32[?,2]"), (left_early, "f32[?,2]")],
 )  # fmt: skip
 def test_shapes(function, shape):
-    text = gradient_source(function, X, W, "int", stage="ir")
+    text = gradient_source(function, X, W, "int", stage="typed")
     assert f"-> ({shape})" in text
