@@ -76,7 +76,7 @@ class Program:
 
     @property
     def parameters(self) -> list[tuple[Value, ...]]:
-        """The parameters of each root, those for lent buffers left out."""
+        """The parameters of each root, those for work buffers left out."""
         counts = [len(before.params) for before in self.after["scheduled"]]
         return [each.params[:count] for each, count in zip(self.functions, counts)]
 

@@ -40,20 +40,20 @@ def is_none(axis: Any) -> bool:
     return PROMOTION.numpy and isinstance(axis, (tuple, list)) and not axis
 
 
-def _over(record: OpDef, a: Any, axis: Any, keepdims: Any, **settings: Any) -> Any:
+def _over(opdef: OpDef, a: Any, axis: Any, keepdims: Any, **settings: Any) -> Any:
     """Reduces over ``axis``; an empty tuple reduces each element by itself."""
     if is_none(axis):
         a, axis, keepdims = structure.expand_dims(a, axes=(known_rank(a, "this"),)), -1, False
-    return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **settings)
+    return opdef(a, axes=_axes(a, axis), keepdims=bool(keepdims), **settings)
 
 
-def _reduction(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
+def _reduction(opdef: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
     def reduction(
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
     ) -> Any:
         kind = None if dtype is None else to_numpy_name(dtype)
         a = _widened(a) if kind is None else structure.cast(a, dtype=kind)
-        out = _over(record, a, axis, keepdims)
+        out = _over(opdef, a, axis, keepdims)
         # The operator accumulates small integers in more bits; the dtype asked for truncates.
         out = out if dtype_of(out) == kind or kind is None else structure.cast(out, dtype=kind)
         if initial is None:
@@ -80,24 +80,24 @@ def _widened(a: Any) -> Any:
     return a
 
 
-def _test(record: OpDef) -> Callable[..., Any]:
+def _test(opdef: OpDef) -> Callable[..., Any]:
     def test(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _over(record, a, axis, keepdims)
+        return _over(opdef, a, axis, keepdims)
 
     return test
 
 
-def _extreme(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(opdef: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function for an extreme; its derivative at a tie is shared equally."""
 
     def extreme(a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None) -> Any:
         if initial is None:
-            return _over(record, a, axis, keepdims, first=False)
+            return _over(opdef, a, axis, keepdims, first=False)
         sizes, axes = known_sizes(a, "'initial'"), _axes(a, axis)
         if is_none(axis) or 0 not in [
             sizes[k] for k in (range(len(sizes)) if axes is None else axes)
         ]:
-            out = _over(record, a, axis, keepdims, first=False)
+            out = _over(opdef, a, axis, keepdims, first=False)
         else:  # the reduced axes are empty: the initial number is all there is
             total = structure.sum_(
                 structure.cast(a, dtype="bool"), axes=axes, keepdims=bool(keepdims)
@@ -159,14 +159,14 @@ def std(
 
 
 def _spread(
-    record: OpDef, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, correction: Any
+    opdef: OpDef, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, correction: Any
 ) -> Any:
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
     ddof = ddof if correction is None else correction
     if dtype is not None and holds_complex(a):
         raise TypeError("np.var and np.std of complex numbers with another dtype are not supported")
-    return _over(record, _floating(a, dtype), axis, keepdims, ddof=ddof)
+    return _over(opdef, _floating(a, dtype), axis, keepdims, ddof=ddof)
 
 
 def average(
@@ -303,15 +303,15 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
 
 
 def _extreme_index(
-    record: OpDef, theirs: Callable[..., Any], a: Any, axis: int | None, keepdims: bool
+    opdef: OpDef, theirs: Callable[..., Any], a: Any, axis: int | None, keepdims: bool
 ) -> Any:
     if not PROMOTION.numpy:
         return theirs(a, axis)
     if axis is None or rank_of(a) == 0:
-        position = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
+        position = opdef(ops.reshape(a, (-1,)), axis=0, keepdims=False)
         return ops.reshape(position, (1,) * known_rank(a, "keepdims")) if keepdims else position
     (axis,) = declare.normal_axes(axis, known_rank(a, "argmax")) or (axis,)
-    return record(a, axis=axis, keepdims=bool(keepdims))
+    return opdef(a, axis=axis, keepdims=bool(keepdims))
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:

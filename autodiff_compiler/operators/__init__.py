@@ -1,6 +1,6 @@
 """The operator definitions, in packages of families. Importing this package fills ``OPERATORS``.
 
-A record can be had by its name: ``from autodiff_compiler.operators import matmul``.
+An operator definition has a name: ``from autodiff_compiler.operators import matmul``.
 """
 
 __macro__ = True

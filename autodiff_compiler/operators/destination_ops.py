@@ -1,6 +1,6 @@
 """Operators of the last stages, which write into existing memory.
 
-These records are of kind ``lowered``; the verifier lets them stand in no earlier stage, and holds
+These operators are of kind ``lowered``; the verifier lets them stand in no earlier stage, and holds
 every write against ``ir/verify/memory_safety.py``. They have no derivative.
 """
 

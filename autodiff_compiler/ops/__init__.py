@@ -1,6 +1,6 @@
 """MindSpore's operators by MindSpore's names: functions, operator classes, Tensor methods.
 
-All of it is thin Python over the records of ``operators/``: the same text computes at once on
+All of it is thin Python over the operators of ``operators/``: the same text computes at once on
 tensors and builds IR on the values of a method that is being compiled.
 """
 

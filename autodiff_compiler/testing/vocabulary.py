@@ -53,14 +53,14 @@ class Entry:
     tier        the lowest tier of its names; None for names outside the tiers.
     derivative  the kind of its operator; 'composed' if there are several, 'none' without one.
     samples     the number of samples of its operators.
-    records     the names of its operators.
+    operators   the names of its operators.
     """
 
     names: tuple[str, ...]
     tier: int | None
     derivative: str
     samples: int
-    records: tuple[str, ...]
+    operators: tuple[str, ...]
 
 
 def bound(surface: str, name: str) -> Any:
@@ -94,10 +94,10 @@ def missing_text() -> str:
 
 def table_text() -> str:
     """Returns all entries, a line for each."""
-    lines = [f"{'tier':4}  {'derivative':11}  {'samples':>7}  names <- records"]
+    lines = [f"{'tier':4}  {'derivative':11}  {'samples':>7}  names <- operators"]
     for row in entries():
         tier = "-" if row.tier is None else str(row.tier)
-        shown = f"{' '.join(row.names)} <- {' '.join(row.records)}".strip()
+        shown = f"{' '.join(row.names)} <- {' '.join(row.operators)}".strip()
         lines.append(f"{tier:4}  {row.derivative:11}  {row.samples:7}  {shown}")
     return "\n".join(lines) + "\n"
 
@@ -108,13 +108,13 @@ def entries() -> list[Entry]:
     for surface, name in _public():
         groups.setdefault(_core(bound(surface, name)), []).append((surface, name))
     rows = [_entry(core, named) for core, named in groups.items()]
-    used = {record for row in rows for record in row.records}
+    used = {name for row in rows for name in row.operators}
     rows += [
-        Entry((), None, record.kind, len(SAMPLES.get(name, ())), (name,))
-        for name, record in OPERATORS.items()
+        Entry((), None, opdef.kind, len(SAMPLES.get(name, ())), (name,))
+        for name, opdef in OPERATORS.items()
         if name not in used
     ]
-    return sorted(rows, key=lambda row: (row.tier or 3, not row.names, row.names, row.records))
+    return sorted(rows, key=lambda row: (row.tier or 3, not row.names, row.names, row.operators))
 
 
 def _public() -> Iterator[tuple[str, str]]:
@@ -142,20 +142,20 @@ def _core(thing: Any) -> Any:
 
 def _entry(core: Any, named: list[tuple[str, str]]) -> Entry:
     tiers = [tier for surface, name in named for tier in (1, 2) if name in names(surface, tier)]
-    records = sorted(_records(core))
-    kinds = {OPERATORS[record].kind for record in records} - {"zero"}
-    derivative = "composed" if len(records) > 1 and kinds else min(kinds, default="zero")
+    operators = sorted(_operators_behind(core))
+    kinds = {OPERATORS[name].kind for name in operators} - {"zero"}
+    derivative = "composed" if len(operators) > 1 and kinds else min(kinds, default="zero")
     return Entry(
         tuple(SHOWN[surface].format(name) for surface, name in named),
         min(tiers, default=None),
-        derivative if records else "none",
-        sum(len(SAMPLES.get(record, ())) for record in records),
-        tuple(records),
+        derivative if operators else "none",
+        sum(len(SAMPLES.get(name, ())) for name in operators),
+        tuple(operators),
     )
 
 
 @cache
-def _records(core: Any) -> frozenset[str]:
+def _operators_behind(core: Any) -> frozenset[str]:
     """Returns the operators that ``core``, or a function of this package that it calls, applies."""
     names: set[str] = set()
     seen: set[Any] = set()

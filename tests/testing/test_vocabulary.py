@@ -62,14 +62,14 @@ def test_every_name_that_calculus_is_about_has_a_derivative() -> None:
 def test_names_of_one_thing_are_one_entry() -> None:
     (row,) = [row for row in entries() if "ops.abs" in row.names]
     assert row.names == ("ops.abs", "ops.absolute", "ops.Abs", "Tensor.abs", "Tensor.absolute")
-    assert (row.tier, row.derivative, row.records) == (1, "elementwise", ("abs",))
+    assert (row.tier, row.derivative, row.operators) == (1, "elementwise", ("abs",))
     assert row.samples >= 2
     (row,) = [row for row in entries() if "ops.logaddexp2" in row.names]
-    assert (row.derivative, "logaddexp" in row.records) == ("composed", True)
+    assert (row.derivative, "logaddexp" in row.operators) == ("composed", True)
 
 
 def test_every_record_is_listed() -> None:
-    listed = {record for row in entries() for record in row.records}
+    listed = {name for row in entries() for name in row.operators}
     assert {"mul", "if", "list_append", "print"} <= listed
     assert bound("method", "T") and bound("function", "no_such_thing") is None
 

@@ -1,6 +1,7 @@
 """The operators with regions, and calls. The builder types them; the transforms handle them.
 
-They are records so that every ``Op`` has one, and so that text and verifier know their names.
+They are operator definitions so that every ``Op`` has one, and so that text and verifier know their
+names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Activation functions that would not read well, or not be right at the joint, as compositions.
 
-The rest (gelu, silu, mish, …) are written with other records, in ``ops/functions/activations.py``.
+The rest (gelu, silu, mish, …) are written with other operators, in
+``ops/functions/activations.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The user's lists of run-time length: operators that set, slice, join, repeat and sum their items.
 
-Every record gives a new list; where the old one is not needed any more,
+Every operator gives a new list; where the old one is not needed any more,
 ``passes/memory/update_lists_in_place.py`` sets ``in_place``, and the old one is changed instead.
 Adjoints ask for the items of the primal only where the shape of an item is not known: a loop would
 have to keep a list for each iteration.

@@ -1,7 +1,7 @@
 """The convolution of each channel with a kernel of its own, tap by tap.
 
 A product over columns would lay out every window for one row of a kernel; here a tap of the kernel
-is one product of a slice of the images. The three records are each other's adjoints: with two of
+is one product of a slice of the images. The three operators are each other's adjoints: with two of
 images x, kernel w and cotangent ct given, each makes the third.
 """
 

@@ -1,7 +1,7 @@
 """Sliding windows and products over blocks of axes, for convolution and pooling.
 
 ``windows`` is a view, so it costs nothing; ``overlap_add`` is its adjoint (col2im), and both are
-linear, so that every derivative is made of the same three records. The window is over the last
+linear, so that every derivative is made of the same three operators. The window is over the last
 axes; ``size``, ``stride`` and ``dilation`` have one entry for each of them.
 """
 

@@ -78,12 +78,12 @@ def _windows_first(
 
 
 def _along_axes(
-    record: Any, x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+    opdef: Any, x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Any:
-    """Applies ``record`` (``pooling.window_max`` or its like) along each axis of the windows."""
+    """Applies ``opdef`` (``pooling.window_max`` or its like) along each axis of the windows."""
     for place in range(len(size) - 1, -1, -1):
         if size[place] > 1 or stride[place] > 1:
-            x = record(
+            x = opdef(
                 x,
                 axis=place - len(size),
                 size=size[place],

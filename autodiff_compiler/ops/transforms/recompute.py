@@ -1,6 +1,6 @@
 """Rematerialisation: ``recompute`` for a block, ``checkpointed`` for a loop.
 
-Both change what is kept between forward and backward, and nothing of what is computed.
+Both change what is saved between forward and backward, and nothing of what is computed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def recompute(
 ) -> R:
     """Computes ``block(*args, **kwargs)``; backward saves its inputs and rematerialises the rest.
 
-    What is drawn at random is kept, not drawn again. A block that writes to something outside is
-    kept as any other. The options are MindSpore's, and change nothing here. Values and gradients
-    are those of the plain call, to the last bit. Raises TypeError for what cannot be called.
+    Random draws are saved, not drawn again. A block that writes to something outside saves
+    its values, as any other call does. The options are MindSpore's, and change nothing here. Values
+    and gradients are those of the plain call, to the last bit. Raises TypeError for what cannot be
+    called.
     """
     if not callable(block):
         raise TypeError(f"recompute needs a Cell or function, but got {type(block).__name__}")
@@ -40,11 +41,11 @@ def checkpointed(
     """Returns ``iterable`` for a checkpointed loop: it saves few states, and backward reruns it
     from them.
 
-    checkpoint_every   every k-th state is kept, and then those of the k iterations in between.
-    kept_states        at most so many states are kept, where the binomial schedule wants them.
+    checkpoint_every   every k-th state is saved, and then those of the k iterations in between.
+    kept_states        at most so many states are saved, where the binomial schedule wants them.
 
-    ``for i in checkpointed(range(10_000), kept_states=20)`` keeps 20 states, where a plain loop
-    keeps 10,000, and runs each step at most four times more. Where nothing is compiled it is the
+    ``for i in checkpointed(range(10_000), kept_states=20)`` saves 20 states, where a plain loop
+    saves 10,000, and runs each step at most four times more. Where nothing is compiled it is the
     iterable itself. Raises TypeError unless one of the two is given, ValueError for a number below
     1; a loop that draws at random, or is written out, is refused while compiling.
     """

@@ -38,7 +38,7 @@ class DestinationCall:
     """A NumPy call with its text, arguments and result.
 
     in_place       the call may overwrite an argument
-    needs_memory   the destination must be allocated before the call, lent or not
+    needs_memory   the destination must be allocated before the call, in a workspace or not
     """
 
     text: str
@@ -93,7 +93,7 @@ def fill_in_place(op: Op, text: str, target: Value) -> list[Op]:
 
 
 def allocate_text(type_: Type) -> str:
-    """Returns the text of an array that is allocated where none is lent."""
+    """Returns the text of an array that is allocated where no buffer is given."""
     assert isinstance(type_, ArrayType)
     allocation = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
     return f"{allocation} if {{0}} is None else {{0}}"

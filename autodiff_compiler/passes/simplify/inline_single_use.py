@@ -8,8 +8,8 @@ a function of the user's in another one. The exception is a callee most of whose
 caller computes already. An example is a network whose derivatives were inlined, if the residual of
 an equation needs its values at the same points.
 
-A function that works on large arrays is inlined, too. Its results could not lie in an array that
-its caller is lent, nor be overwritten there. At that size memory takes the time
+A function that works on large arrays is inlined, too. Its results could not lie in a buffer of
+its caller, nor be overwritten there. At that size memory takes the time
 (``assign_buffers``). The results of all iterations of a loop count together, if one iteration makes
 enough for the row of a tape. After inlining, the tapes are arrays, and the products with weights
 are one product for all iterations.
