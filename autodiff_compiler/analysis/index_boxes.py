@@ -50,5 +50,5 @@ def _are_disjoint_on_axis(a: range, b: range) -> bool:
     """True if one range ends before the other begins, or if their steps interleave."""
     if not a or not b:
         return True
-    apart = max(a[0], a[-1]) < min(b[0], b[-1]) or max(b[0], b[-1]) < min(a[0], a[-1])
-    return apart or (a.start - b.start) % math.gcd(a.step, b.step) != 0
+    separate = max(a[0], a[-1]) < min(b[0], b[-1]) or max(b[0], b[-1]) < min(a[0], a[-1])
+    return separate or (a.start - b.start) % math.gcd(a.step, b.step) != 0

@@ -121,19 +121,19 @@ def _call_gradient(
             "take the gradient outside of compiled code, or omit unconnected",
         )
     given, named, sens = gradient.split_sens(list(args), dict(kwargs))
-    apart = _container_gradient(low, gradient, given, named)
-    if apart:
-        called = _called(low, apart.inner, apart.leaves, {})
+    on_leaves = _container_gradient(low, gradient, given, named)
+    if on_leaves:
+        called = _called(low, on_leaves.inner, on_leaves.leaves, {})
     else:
         called = _called(low, gradient, given, named)
     request, outlined = called.request, called.outlined
     values = _returned(outlined) if request.value or request.aux or outlined.writes else []
     inputs, weights = _gradients(low, called, sens, values)
     value = _outcome(low, values, outlined) if values else None
-    if apart:
+    if on_leaves:
         gradients = dict(zip(request.positions, inputs))
-        grouped = apart.flat.gradients(apart.slots, gradients)
-        return from_python(low, gradient.pack(value, grouped, weights, apart.slots))
+        grouped = on_leaves.flat.gradients(on_leaves.slots, gradients)
+        return from_python(low, gradient.pack(value, grouped, weights, on_leaves.slots))
     return from_python(low, gradient.pack(value, inputs, weights))
 
 

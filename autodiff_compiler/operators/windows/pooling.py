@@ -92,7 +92,7 @@ class _Taps:
         return index(x, index=("...", taken, *[full] * (len(self.after) // 3)))
 
     @property
-    def apart(self) -> bool:
+    def disjoint(self) -> bool:
         """True if no element is in two windows."""
         return self.stride >= span(self.size, self.dilation)
 
@@ -174,7 +174,7 @@ def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
 
 def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     taps, like = _taps(types[1], axis, **window), types[1]
-    if taps.size == 2 and taps.apart:
+    if taps.size == 2 and taps.disjoint:
         make = "np.empty_like" if taps.covers else "np.zeros_like"
         return (
             f"later = {{x}}{taps[0]} < {{x}}{taps[1]}\n"
@@ -310,7 +310,7 @@ window_sum: OpDef = linear(
 def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: int) -> str:
     taps = _taps(ArrayType(None, shape), axis, **window)
     zeros = zeros_text(types, shape, 1)
-    if taps.apart and taps.size <= costs().unrolled_window_elements:
+    if taps.disjoint and taps.size <= costs().unrolled_window_elements:
         zeros = zeros.replace("np.zeros", "np.empty") if taps.covers else zeros
         return "\n".join([zeros, *(f"{{out}}{taps[k]} = {{v}}" for k in range(taps.size))])
     here = taps.any(f"{{out}}.shape[{axis}]")
@@ -324,9 +324,9 @@ def _spread_parts(
     assert isinstance(v.type, ArrayType)
     taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
     known = isinstance(taps.count, int) and 1 < size <= costs().unrolled_window_elements
-    if rest or not (taps.apart and taps.covers or known):
+    if rest or not (taps.disjoint and taps.covers or known):
         return None
-    if not (taps.apart and taps.covers):
+    if not (taps.disjoint and taps.covers):
         out = full(shape=shape, dtype=v.type.dtype, value=0)
         for number in range(size):
             out = _added(out, v, taps, number)
