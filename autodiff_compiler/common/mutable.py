@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from autodiff_compiler.common.tensor import Tensor
 
 Class = TypeVar("Class", bound=type)
-Kept = TypeVar("Kept")
+Input = TypeVar("Input")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -55,7 +55,7 @@ _MARKED: dict[type, Any] = {
 }
 
 
-def mutable(input_data: Kept, dynamic_len: bool = False) -> Kept:
+def mutable(input_data: Input, dynamic_len: bool = False) -> Input:
     """Marks ``input_data`` as an input with a gradient, also if it is no Tensor.
 
     A Tensor always has a gradient and an int never has one; both are returned unchanged. Compiled

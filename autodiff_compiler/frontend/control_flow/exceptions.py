@@ -56,9 +56,9 @@ def execute_raise(low: Lowering, node: Any) -> Diverged | Unwinding:
 def execute_try_body(low: Lowering, node: TryBody) -> Diverged | None:
     """Lowers the body of a ``try`` with its ``except`` clauses active."""
     handlers = []
-    for way in node.clauses:
+    for clause in node.clauses:
         flag, thrown = low.allocate("flag", False), low.allocate("exception", MISSING)
-        handlers.append(ActiveHandler(way, _classes(low, way), flag, thrown))
+        handlers.append(ActiveHandler(clause, _classes(low, clause), flag, thrown))
     low.frame.handlers |= dict(zip(node.clauses, handlers))
     with handling(low, (*handlers, *low.catching)):
         outcome = low.block(node.body)

@@ -105,8 +105,8 @@ def _extreme(name: str, doc: str) -> OpDef:
 
     def from_v(dot: Any, acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> Any:
         _, new, count = _winners(acc, v, out, rest, index)
-        share = where(new, dot / count, 0.0)
-        return _scattered(share, acc, rest, index)
+        contribution = where(new, dot / count, 0.0)
+        return _scattered(contribution, acc, rest, index)
 
     return _gathered(
         f"{name}_at",

@@ -106,8 +106,8 @@ def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
 
 
 def _mean_back(ct: Any, x: Any, axes: Any, keepdims: bool) -> Any:
-    share = restore_axes(ct / size_along(x, axes), x, axes, keepdims)
-    return broadcast_like(cast_like(share, x), x)
+    contribution = restore_axes(ct / size_along(x, axes), x, axes, keepdims)
+    return broadcast_like(cast_like(contribution, x), x)
 
 
 def _no_bool(dtype: str | None) -> str | None:

@@ -57,15 +57,15 @@ def _without_first_zero(x: Any, axis: int) -> tuple[Any, Any]:
 def _cumprod_back(ct: Any, x: Any, out: Any, axis: int) -> Any:
     first, filled = _without_first_zero(x, axis)
     without = _from_end(ct * cumprod(filled, axis=axis), axis)
-    share = _from_end(ct * out, axis) / where(equal(filled, 0.0), 1.0, filled)
-    return with_rank_of(cast_like(where(first, without, share), x), x)
+    contribution = _from_end(ct * out, axis) / where(equal(filled, 0.0), 1.0, filled)
+    return with_rank_of(cast_like(where(first, without, contribution), x), x)
 
 
 def _cumprod_forward(dot: Any, x: Any, out: Any, axis: int) -> Any:
     first, filled = _without_first_zero(x, axis)
     without = cumprod(filled, axis=axis) * cumsum(where(first, dot, 0.0), axis=axis)
-    shares = where(first, 0.0, dot) / where(equal(filled, 0.0), 1.0, filled)
-    return out * cumsum(shares, axis=axis) + without
+    contributions = where(first, 0.0, dot) / where(equal(filled, 0.0), 1.0, filled)
+    return out * cumsum(contributions, axis=axis) + without
 
 
 cumprod: OpDef = OpDef(

@@ -286,10 +286,10 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
     return item_at(total, _slice(None, num_segments))
 
 
-def _gathered(record: Any, start: Any, input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _gathered(opdef: Any, start: Any, input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
     ids, shape = _segments(input_x, segment_ids, num_segments)
     begin = creation.full(shape, start, dtype=dtype_of(input_x))
-    return item_at(record(begin, input_x, ids, index=(("op", 0),)), _slice(None, num_segments))
+    return item_at(opdef(begin, input_x, ids, index=(("op", 0),)), _slice(None, num_segments))
 
 
 def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:

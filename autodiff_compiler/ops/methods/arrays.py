@@ -78,8 +78,8 @@ def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1)
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """Writes or adds values where tensors of positions or bools point."""
     items, rest = gather_scatter.encode(tuple(indices))
-    record = indexing.add_at if accumulate else indexing.set_item
-    return record(self, values, *rest, index=items)
+    operator = indexing.add_at if accumulate else indexing.set_item
+    return operator(self, values, *rest, index=items)
 
 
 def itemset(self: Any, *args: Any) -> Tensor:
