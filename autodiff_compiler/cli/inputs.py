@@ -41,20 +41,20 @@ def arguments(fn: Any, given: Sequence[str]) -> tuple[list[Any], dict[str, Any]]
     Arguments without a name are counted.
     """
     names, keyword_only = argument_names(fn), keyword_names(fn)
-    by_name_given: dict[str, Any] = {}
+    given_by_name: dict[str, Any] = {}
     for position, text in enumerate(given):
         name, type_text = _divided(text, names, keyword_only)
         name = name or _name_at(position, fn, names, len(given))
-        if name in by_name_given:
+        if name in given_by_name:
             raise UsageError(f"the argument '{name}' is given twice")
-        by_name_given[name] = _type_or_value(type_text, name)
-    names = [*names, *(name for name in by_name_given if name[0] == "#")]
-    gap = next((k for k, name in enumerate(names) if name not in by_name_given), len(names))
-    late = [name for name in names[gap:] if name in by_name_given]
+        given_by_name[name] = _type_or_value(type_text, name)
+    names = [*names, *(name for name in given_by_name if name[0] == "#")]
+    gap = next((k for k, name in enumerate(names) if name not in given_by_name), len(names))
+    late = [name for name in names[gap:] if name in given_by_name]
     _check_no_gap(fn, names, names[gap:], late)
-    by_name = [*late, *(name for name in keyword_only if name in by_name_given)]
-    return [by_name_given[name] for name in names[:gap]], {
-        name: by_name_given[name] for name in by_name
+    by_name = [*late, *(name for name in keyword_only if name in given_by_name)]
+    return [given_by_name[name] for name in names[:gap]], {
+        name: given_by_name[name] for name in by_name
     }
 
 

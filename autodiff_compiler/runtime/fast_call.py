@@ -347,13 +347,13 @@ class _Writer:
         """
         if isinstance(type_, TupleType):
             parts = [f"{name}_{n}" for n in range(len(type_.items))]
-            lines, parts_out = [f"{_row(parts)} = {name}"], []
+            lines, answers = [f"{_row(parts)} = {name}"], []
             for part, item, tree in zip(parts, type_.items, structure or [None] * len(parts)):
                 more, answer = self._value(part, item, tree, in_use)
                 lines += more
-                parts_out.append(answer)
-            return lines, f"[{', '.join(parts_out)}]" if isinstance(structure, list) else _row(
-                parts_out
+                answers.append(answer)
+            return lines, f"[{', '.join(answers)}]" if isinstance(structure, list) else _row(
+                answers
             )
         if not isinstance(type_, ArrayType):
             return [], name

@@ -336,8 +336,8 @@ def _assign_all(low: Lowering, targets: Sequence[Any], values: Sequence[Any]) ->
     waiting = internal_name("waiting", len(low.state.names))
     low.state.names[waiting] = tuple(values)
     for place, target in enumerate(targets):
-        values_left = low.certainly(low.state.names[waiting])
-        low.assign(target, values_left[place])
+        waiting_values = low.certainly(low.state.names[waiting])
+        low.assign(target, waiting_values[place])
     del low.state.names[waiting]
 
 

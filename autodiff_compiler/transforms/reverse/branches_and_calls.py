@@ -187,8 +187,8 @@ def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
     if not set(pair.reached) & set(wrt):
         return op
     residuals = Value(type_of(pair.forward.returns[-1]), "residuals")
-    cotangents_in = sweep.builder.call(pair.backward, (residuals, *cotangents))
-    for position, ct in zip(pair.reached, cotangents_in):
+    operand_cotangents = sweep.builder.call(pair.backward, (residuals, *cotangents))
+    for position, ct in zip(pair.reached, operand_cotangents):
         if position in wrt:
             scope.add(op.operands[position], ct)
     attrs: dict[str, Any] = {**op.attrs, "callee": pair.forward}
