@@ -27,7 +27,7 @@ def generated_text(program: Program) -> GeneratedText:
 
 
 def compiled(program: Program, text: GeneratedText) -> Compiled:
-    """Returns a text with what the front end found out about its inputs, guards and writes."""
+    """Returns the generated text with the inputs, guards and writes that the front end recorded."""
     typed = program.typed
     return Compiled(
         **vars(text),

@@ -208,7 +208,7 @@ def _raise(low: Lowering, kind: Any, args: tuple[Any, ...]) -> Diverged:
 
 
 def _message_of(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
-    """Returns the text of an exception."""
+    """Returns the message of an exception."""
     if kind.__str__ is KeyError.__str__ and len(args) == 1 and isinstance(args[0], PLAIN):
         return repr(args[0])
     user_classes = [each for each in kind.__mro__ if each.__module__ != "builtins"]

@@ -1,7 +1,7 @@
 """Custom derivatives: ``Function`` with its own backward, and ``custom_gradient``.
 
-Called outside a compilation they compute forward alone; the compiler reads both texts. (A Cell says
-the same with a method ``bprop``.)
+Called outside a compilation they compute forward alone. The compiler reads both functions. (A Cell
+states its derivative by a method ``bprop``.)
 
 >>> from autodiff_compiler import Tensor, grad
 >>> @custom_gradient

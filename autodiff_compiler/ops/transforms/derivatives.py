@@ -1,7 +1,7 @@
 """Derivatives besides the gradient: ``jvp``, ``vjp``, Jacobians, Hessians, Taylor series.
 
-Each is written in terms of tangents and gradients, and compiled as one function. In a text that is
-being compiled the same lines become a part of that text.
+Each is written in terms of tangents and gradients, and compiled as one function. In a source
+function that is being compiled, the same lines become a part of it.
 """
 
 from __future__ import annotations

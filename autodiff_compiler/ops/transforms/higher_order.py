@@ -1,7 +1,7 @@
 """Operators that take functions: ``HyperMap``, ``MultitypeFuncGraph``, ``WhileLoop`` and others.
 
-What they do is written as plain Python, and compiled as a user's text is: a loop here is a loop in
-the generated source, and the functions that are passed in are written out where they are called.
+They are written as plain Python, and compiled like a user's source function: a loop here is a loop
+in the generated source, and the functions that are passed in are inlined where they are called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """``Transformed``: a function derived from another one, called and compiled like any function.
 
-Called on tensors it runs compiled. Called on the values of a text that is being compiled it becomes
-a part of that text: so every way to differentiate can be written in terms of the others, in Python,
-once for both worlds.
+Called on tensors it runs compiled. Called while a source function is compiled, it becomes a part of
+that function. So each transform can be written in terms of the others, in Python, for both cases.
 """
 
 from __future__ import annotations
