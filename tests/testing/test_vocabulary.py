@@ -32,7 +32,7 @@ def test_a_name_is_missing_where_the_api_does_not_have_it() -> None:
 
 def test_missing_names_are_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "differences.md").read_text(encoding="utf-8")
-    section = page.partition("## Left out")[2].partition("\n## ")[0]
+    section = page.partition("## Not supported")[2].partition("\n## ")[0]
     absent = [
         name.rstrip("°")
         for surface in ("function", "primitive", "method")
