@@ -15,7 +15,7 @@ from autodiff_compiler.frontend.lower import lower
 from autodiff_compiler.interface import Compiled, GeneratedText, Request, Slot
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
-from autodiff_compiler.passes.registry import OPTIMISED
+from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
 from autodiff_compiler.stages.buffers import PlanBuffers
@@ -43,11 +43,7 @@ INLINE_AND_SIMPLIFY = (
 )
 
 PIPELINE = Pipeline(
-    Stage(
-        "typed",
-        "typed",
-        "The source function as typed IR, with its loops and branches.",
-    ),
+    Stage("typed", "typed", "The source function as typed IR, with its loops and branches."),
     Stage(
         "stable",
         "typed",
@@ -96,7 +92,8 @@ PIPELINE = Pipeline(
         "scheduled",
         "lowered",
         "Operations are ordered so that few bytes are live, and update arrays in place.",
-        on_functions("fuse_products_and_sums sink_large_results preallocate_tapes"),
+        on_functions("fuse_products_and_sums preallocate_tapes", levels=READABLE, readable=True),
+        on_functions("fuse_products_and_sums sink_large_results preallocate_tapes", levels=MEMORY),
         on_functions("update_lists_in_place update_arrays_in_place"),
         name_cotangents,
         unique_function_names,
@@ -104,7 +101,9 @@ PIPELINE = Pipeline(
     Stage(
         "buffers",
         "lowered",
-        "Large results are written into dead arrays or workspace buffers.",
+        "Large results are written into dead arrays; from level 2 on, into workspace buffers too.",
+        on_functions("carry_in_place", levels=READABLE, readable=True),
+        on_functions("overwrite_named_arrays"),
         PlanBuffers(
             functions="decompose tile_elementwise assemble_in_place carry_in_place scan_in_place"
             " extend_destinations",

@@ -1,5 +1,7 @@
 """``python -m benchmarks [--cpu] [names]``: a Markdown table of ours beside hand-written NumPy.
 
+Ours is measured at level 1, the default, and at level 2, which plans all memory.
+
 ``--cpu`` counts the time on one core, for a machine that others use as well.
 
 ``python -m benchmarks calls`` measures what a cached call costs instead, and ``python -m benchmarks
@@ -14,6 +16,7 @@ import sys
 
 from benchmarks import call_overhead, loops
 from benchmarks.measure import measure
+from benchmarks.peers.environments import DEFAULT, RUNNERS
 from benchmarks.rounds import ONE_CORE
 from benchmarks.table import brief
 from benchmarks.workloads import WORKLOADS
@@ -37,11 +40,12 @@ def main(names: list[str]) -> int:
         print(f"no workload {', '.join(strange)}; there are {', '.join(WORKLOADS)}, calls, loops",
               file=sys.stderr)  # fmt: skip
         return 2
-    results = [each for name in names or WORKLOADS for each in measure(name, ["ours", "hand"])]
+    found = [DEFAULT, "ours", "hand"]
+    results = [each for name in names or WORKLOADS for each in measure(name, found)]
     print(brief(results))
     failed = [each for each in results if each.reason]
     for each in failed:
-        print(f"{each.peer}, {each.workload}: {each.reason}", file=sys.stderr)
+        print(f"{RUNNERS[each.peer].title}, {each.workload}: {each.reason}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from benchmarks.peers.environments import PEERS
+from benchmarks.peers.environments import RUNNERS
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved
 
@@ -48,7 +48,7 @@ class Result:
 def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int = 3) -> list[Result]:
     """Runs one workload for these peers, each in a process of its own; a quick start is made
     ``starts`` times."""
-    results = {peer: Result(workload, peer, reason=PEERS[peer].missing) for peer in peers}
+    results = {peer: Result(workload, peer, reason=RUNNERS[peer].missing) for peer in peers}
     running: dict[str, Process] = {}
 
     def first_of_another(peer: str) -> dict[str, float]:
@@ -65,7 +65,7 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int =
                      for key in first}  # fmt: skip
         if again is not None and again < QUICK:
             again = statistics.median([again, *(process.ask("again") for _ in range(starts - 1))])
-        version = process.ask("version", PEERS[peer].package)
+        version = process.ask("version", RUNNERS[peer].package)
         process.ask("warm")
         results[peer] = Result(workload, peer, again=again, version=version, **first)
         running[peer] = process
@@ -93,7 +93,7 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int =
         times = interleaved({peer: round_of(peer) for peer in running}, rounds)
         # Last: what the counting leaves in the heap keeps pages there that calls would lose.
         counted = {peer: each.ask("allocated") for peer, each in running.items()
-                   if PEERS[peer].counted and not results[peer].reason}  # fmt: skip
+                   if RUNNERS[peer].counted and not results[peer].reason}  # fmt: skip
     return [
         result
         if result.reason

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import limits
 from benchmarks.measure import Result
-from benchmarks.peers.environments import PEERS
+from benchmarks.peers.environments import DEFAULT, RUNNERS
 from benchmarks.workloads import LOOPS
 
 Cell = Callable[[Result], str]
@@ -16,17 +16,23 @@ Section = tuple[str, list[str]]
 
 
 def brief(results: Sequence[Result]) -> str:
-    """Ours over hand-written, with the geometric mean of the ratios, and what is over its limit."""
+    """Ours over hand-written at both levels, the geometric means, and what is over its limit.
+
+    The limits are those of level 2.
+    """
     lines = [
-        "| workload | ours / hand | at most | peak memory, ours / hand | first call |",
-        "|---|---:|---:|---:|---:|",
+        "| workload | time, -O1 | time, -O2 | -O2 at most | peak memory, -O1 | peak memory, -O2 "
+        "| first call, -O1 | first call, -O2 |",
+        f"|---{'|---:' * 7}|",
     ]
-    found = [each for each in results if each.peer == "ours"]
-    for ours in found:
-        figures = [_ratio(ours, results), f"{limits.time_of(ours.workload):.2f}",
-                   _allocated(ours, results), f"{ours.first * 1e3:.0f} ms"]  # fmt: skip
-        lines.append(f"| {ours.workload} | {' | '.join(figures)} |")
-    lines.append(f"| geometric mean | {mean(results, 'ours'):.2f} | {limits.MEAN:.2f} | | |")
+    for name in _workloads(results):
+        both = [_of(peer, name, results) for peer in (DEFAULT, "ours")]
+        times = [*(_ratio(each, results) for each in both), f"{limits.time_of(name):.2f}"]
+        memory = [_allocated(each, results) for each in both]
+        first = [f"{each.first * 1e3:.0f} ms" for each in both]
+        lines.append(f"| {name} | {' | '.join([*times, *memory, *first])} |")
+    means = " | ".join(f"{mean(results, peer):.2f}" for peer in (DEFAULT, "ours"))
+    lines.append(f"| geometric mean | {means} | {limits.MEAN:.2f} | | | | |")
     return "\n".join([*lines, "", _verdict(results)])
 
 
@@ -38,7 +44,7 @@ def short(results: Sequence[Result]) -> str:
 def full(results: Sequence[Result]) -> str:
     """Time, first calls and memory of every peer, and what must be said of them."""
     peers = _peers(results)
-    counted = [peer for peer in peers if PEERS[peer].counted]
+    counted = [peer for peer in peers if RUNNERS[peer].counted]
     others = [
         ("First call after the import, ms: in a fresh process / compiled anew in a warm one",
          [*_grid(results, peers, _both_firsts), _import_row(results, peers)]),
@@ -90,7 +96,7 @@ def _verdict(results: Sequence[Result]) -> str:
     """What of ours is outside its limit, and by how much."""
     beyond = []
     for each in results:
-        hand = _of("hand", each, results)
+        hand = _of("hand", each.workload, results)
         if each.peer == "ours" and (time := ratio(each, results)):
             memory = _share(each, hand)
             jax = [r.first for r in results if (r.workload, r.peer) == (each.workload, "jax_jit")
@@ -119,7 +125,7 @@ def _machines(results: Sequence[Result]) -> list[str]:
 
 def ratio(result: Result, results: Sequence[Result]) -> float | None:
     """The time beside that of the hand-written gradient; None where there is no time."""
-    hand = _of("hand", result, results)
+    hand = _of("hand", result.workload, results)
     return result.seconds and hand.seconds and result.seconds / hand.seconds
 
 
@@ -137,7 +143,7 @@ def _ratio(result: Result, results: Sequence[Result]) -> str:
 
 def _firsts(result: Result, results: Sequence[Result]) -> str:
     """How much longer the first calls take than ours."""
-    ours = _of("ours", result, results)
+    ours = _of("ours", result.workload, results)
     if ours.seconds is None:
         return "–"
     again = f"{result.again / ours.again:.1f}" if result.again and ours.again else "–"
@@ -153,7 +159,7 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _allocated(result: Result, results: Sequence[Result]) -> str:
-    share = _share(result, _of("hand", result, results))
+    share = _share(result, _of("hand", result.workload, results))
     return "–" if share is None else f"{share:.2f}"
 
 
@@ -164,9 +170,9 @@ def _share(result: Result, hand: Result) -> float | None:
     return result.allocated / max(hand.allocated, 1)
 
 
-def _of(peer: str, result: Result, results: Sequence[Result]) -> Result:
-    """What another peer did with the same workload."""
-    return next(r for r in results if (r.workload, r.peer) == (result.workload, peer))
+def _of(peer: str, workload: str, results: Sequence[Result]) -> Result:
+    """What a peer did with a workload."""
+    return next(r for r in results if (r.workload, r.peer) == (workload, peer))
 
 
 def _mebibytes(count: int | None) -> str:
@@ -176,7 +182,7 @@ def _mebibytes(count: int | None) -> str:
 def _grid(results: Sequence[Result], peers: Sequence[str], cell: Cell) -> list[str]:
     """A row for each workload, a column for each peer; a dash where there is no result."""
     by_name = {(result.workload, result.peer): result for result in results}
-    titles = " | ".join(PEERS[peer].title for peer in peers)
+    titles = " | ".join(RUNNERS[peer].title for peer in peers)
     lines = [f"| workload | {titles} |", f"|---{'|---:' * len(peers)}|"]
     for workload in _workloads(results):
         found = [by_name[workload, peer] for peer in peers]
@@ -195,17 +201,17 @@ def _import_row(results: Sequence[Result], peers: Sequence[str]) -> str:
 
 
 def _note(result: Result) -> str:
-    return PEERS[result.peer].notes.get(result.workload, "")
+    return RUNNERS[result.peer].notes.get(result.workload, "")
 
 
 def _remarks(results: Sequence[Result]) -> list[str]:
     """Notes, and what could not be done and why."""
     lines = [
-        f"- {PEERS[each.peer].title}, {each.workload}: {remark}"
+        f"- {RUNNERS[each.peer].title}, {each.workload}: {remark}"
         for each in results
         if (remark := "; ".join(filter(None, (each.reason, _note(each)))))
     ]
     versions = dict.fromkeys(
-        f"{PEERS[each.peer].package} {each.version}" for each in results if each.version
+        f"{RUNNERS[each.peer].package} {each.version}" for each in results if each.version
     )
     return ["\n".join(lines)] * bool(lines) + [f"Versions: {', '.join(versions)}."]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from autodiff_compiler import get_context, set_context
 from autodiff_compiler.faults import COUNT
 
 
@@ -16,3 +17,12 @@ def no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if request.node.get_closest_marker("planted_fault") is None:
         assert COUNT.faults == before, "the compiler itself failed; see the InternalError"
+
+
+@pytest.fixture
+def memory_level() -> Iterator[None]:
+    """Compiles at level 2, which plans all memory."""
+    before = get_context("opt_level")
+    set_context(opt_level=2)
+    yield
+    set_context(opt_level=before)

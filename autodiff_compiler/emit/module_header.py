@@ -10,10 +10,11 @@ from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import GENERATOR
+from autodiff_compiler.passes.registry import MEMORY
 from autodiff_compiler.program import Program, written_name
 from autodiff_compiler.span import NOWHERE
 
-#: Sentences about a module, by the operator that must occur in it.
+#: Sentences about a module from level 2 on, by the operator that must occur in it.
 NOTES = {
     "compute_into": "Results are written into dead buffers (out=).",
     "work_buffer": "Workspace buffers may be passed as work; without it, they are allocated.",
@@ -46,7 +47,8 @@ def module_header(program: Program, printed: Names, constants: Mapping[Value, st
     lines += ["", *(f"    {name} = np.random.default_rng()" for name in generators)]
     lines += _usage(program, printed, [n for n, is_needed in zip(names, needed) if is_needed])
     operators = {op.name for function in program.functions for op in function.body.walk()}
-    lines += _paragraph([note for name, note in NOTES.items() if name in operators])
+    if request.opt_level in MEMORY:
+        lines += _paragraph([note for name, note in NOTES.items() if name in operators])
     if request.differentiates:
         lines += _paragraph(memory_summary(program.functions, printed))
     return lines

@@ -269,7 +269,8 @@ def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> 
     text = template.format(*positional, **mapping)
     arguments = ", ".join([*positional, *(f"a_{slot}" for slot in slots)])
     if "{out}" in template:
-        lines = ["    " + line for line in text.splitlines()] + ["    return out"]
+        updated = ["out = p0"] if "in_place" in slots else []
+        lines = ["    " + line for line in [*updated, *text.splitlines(), "return out"]]
         source = f"def function({arguments}):\n" + "\n".join(lines)
     else:
         source = f"def function({arguments}):\n    return {text}"

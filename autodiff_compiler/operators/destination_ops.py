@@ -34,6 +34,16 @@ compute_into = OpDef(
     word="into",
 )
 
+update = OpDef(
+    "update",
+    "x after a statement that writes all of it, such as x *= y.",
+    operands=("x", "*rest"),
+    numpy=lambda types, *, text, in_place: text,
+    result=lambda types, *, text, in_place: types[0],
+    kind="lowered",
+    label="{x}",
+)
+
 work_buffer = OpDef(
     "work_buffer",
     "Item key of the tuple work, the buffers that a caller may give. Buffers of one allocation "

@@ -94,9 +94,9 @@ def until_stable(names: str, levels: frozenset[int] = EVERY_LEVEL, flag: str | N
     return Step(tuple(names.split()), repeats=True, levels=levels, flag=flag)
 
 
-def on_functions(names: str, **facts: Any) -> Step:
+def on_functions(names: str, levels: frozenset[int] = EVERY_LEVEL, **facts: Any) -> Step:
     """Returns the step that applies passes to every function."""
-    return Step(tuple(names.split()), facts=facts)
+    return Step(tuple(names.split()), facts=facts, levels=levels)
 
 
 def on_roots(names: str, levels: frozenset[int] = EVERY_LEVEL, **facts: Any) -> Step:

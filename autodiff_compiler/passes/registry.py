@@ -25,6 +25,7 @@ from autodiff_compiler.passes.memory.copy_escaping_views import copy_escaping_vi
 from autodiff_compiler.passes.memory.extend_destinations import extend_destinations
 from autodiff_compiler.passes.memory.materialize_copies import materialize_copies
 from autodiff_compiler.passes.memory.overlay_tapes import overlay_tapes
+from autodiff_compiler.passes.memory.overwrite_named_arrays import overwrite_named_arrays
 from autodiff_compiler.passes.memory.preallocate_tapes import preallocate_tapes
 from autodiff_compiler.passes.memory.scan_in_place import scan_in_place
 from autodiff_compiler.passes.memory.update_arrays_in_place import update_arrays_in_place
@@ -49,6 +50,9 @@ from autodiff_compiler.passes.simplify.stabilise import stabilise
 
 EVERY_LEVEL = frozenset(LEVELS)
 OPTIMISED = EVERY_LEVEL - {0}
+#: The level of text that a careful person writes, and the levels that plan all memory.
+READABLE = frozenset({1})
+MEMORY = OPTIMISED - READABLE
 
 
 @dataclass(frozen=True)
@@ -213,6 +217,7 @@ REGISTRY: tuple[Pass, ...] = (
         "sink_large_results",
         "Code sinking: computes a large result just before its first use.",
         sink_large_results,
+        levels=MEMORY,
     ),
     Pass(
         "preallocate_tapes",
@@ -230,14 +235,22 @@ REGISTRY: tuple[Pass, ...] = (
         update_arrays_in_place,
     ),
     Pass(
+        "overwrite_named_arrays",
+        "Writes large results over dead operands that have a name: `d_x *= y`.",
+        overwrite_named_arrays,
+        levels=READABLE,
+    ),
+    Pass(
         "tile_elementwise",
         "Loop tiling with elementwise fusion, for arrays larger than the cache.",
         tile_elementwise,
+        levels=MEMORY,
     ),
     Pass(
         "assemble_in_place",
         "Elides concatenations, pads and scatters: computes each part in its slice.",
         assemble_in_place,
+        levels=MEMORY,
     ),
     Pass(
         "carry_in_place",
@@ -248,26 +261,31 @@ REGISTRY: tuple[Pass, ...] = (
         "scan_in_place",
         "Computes cumulative sums in place, on reversed views too.",
         scan_in_place,
+        levels=MEMORY,
     ),
     Pass(
         "extend_destinations",
         "Propagates the destination of a result up the chain of calls that compute it.",
         extend_destinations,
+        levels=MEMORY,
     ),
     Pass(
         "materialize_copies",
         "Turns the implicit copy of a reshape into an explicit buffer.",
         materialize_copies,
+        levels=MEMORY,
     ),
     Pass(
         "overlay_tapes",
         "Stores tapes in arrays that their loop has already consumed.",
         overlay_tapes,
+        levels=MEMORY,
     ),
     Pass(
         "assign_buffers",
         "Buffer assignment by linear scan: large results reuse dead arrays or workspace.",
         assign_buffers,
+        levels=MEMORY,
     ),
 )
 
@@ -279,4 +297,13 @@ def at_level(names: tuple[str, ...], level: int) -> tuple[str, ...]:
     return tuple(name for name in names if level in BY_NAME[name].levels)
 
 
-__all__ = ["BY_NAME", "EVERY_LEVEL", "OPTIMISED", "Pass", "REGISTRY", "at_level"]
+__all__ = [
+    "BY_NAME",
+    "EVERY_LEVEL",
+    "MEMORY",
+    "OPTIMISED",
+    "Pass",
+    "READABLE",
+    "REGISTRY",
+    "at_level",
+]

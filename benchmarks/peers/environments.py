@@ -60,7 +60,7 @@ BOUNDED = (
     "has no reverse derivative of a loop without a bound: runs 64 times, and what is over keeps "
     "its value"
 )
-#: By the name of the runner's file.
+#: By the name of the runner's file. Ours is measured beside other systems at level 2.
 PEERS = {
     "hand": Peer("hand", "numpy", counted=True),
     "ours": Peer("ours", "numpy", counted=True),
@@ -91,6 +91,12 @@ PEERS = {
         },
     ),
 }
+
+
+#: Ours at level 1: ``python -m benchmarks`` measures both levels.
+DEFAULT = "ours_default"
+#: All that can be measured.
+RUNNERS = {**PEERS, DEFAULT: Peer("ours, -O1", "numpy", counted=True)}
 
 
 def make(name: str) -> str:

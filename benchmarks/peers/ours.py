@@ -1,4 +1,7 @@
-"""Ours: Cells with their Parameters, and functions, called as users do."""
+"""Ours at level 2: Cells with their Parameters, and functions, called as users do.
+
+``ours_default`` is the same at level 1, the default.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler import ParameterTuple, Tensor, compile_info, ops
+from autodiff_compiler import ParameterTuple, Tensor, compile_info, ops, set_context
 from benchmarks.peers.programs import ours as programs
 from benchmarks.workloads.workload import Workload
 
 Call = Callable[[], Any]
 
 
-def make(work: Workload) -> Call:
-    """The gradient of the program: of a Cell in its Parameters, of a function by position."""
+def make(work: Workload, level: int = 2) -> Call:
+    """The gradient of the program: of a Cell in its Parameters, of a function by position.
+
+    From here on the process compiles at this level.
+    """
+    set_context(opt_level=level)
     function = vars(programs).get(work.program)
     if function is None:
         return _of_cell(getattr(programs, class_name(work.program))(work), work)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.peers.environments import PEERS
+from benchmarks.peers.environments import RUNNERS
 
 ROOT = Path(__file__).parents[2]
 #: Seconds that an answer may take.
@@ -29,7 +29,7 @@ class Process:
     that wait for work by turning in circles would take the processor from the others."""
 
     def __init__(self, peer: str, workload: str):
-        self.command = [PEERS[peer].python, "-m", "benchmarks.peers.serve", peer, workload]
+        self.command = [RUNNERS[peer].python, "-m", "benchmarks.peers.serve", peer, workload]
 
     def __enter__(self) -> Process:
         with ExitStack() as stack:

@@ -14,7 +14,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.environments import PEERS
+from benchmarks.peers.environments import RUNNERS
 from benchmarks.rounds import clock, repeated
 
 #: About how long a round takes; a call that takes longer runs once.
@@ -31,7 +31,7 @@ class Session:
         self.imported = clock() - start
         self.work = import_module("benchmarks.workloads").WORKLOADS[workload]()
         self.make = self.runner.make
-        self.tolerance = PEERS[peer].tolerance
+        self.tolerance = RUNNERS[peer].tolerance
 
     def first(self) -> dict[str, Any]:
         """The first call; the values are held against those written by hand. ``resident`` is the

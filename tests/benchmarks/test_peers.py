@@ -13,7 +13,7 @@ from benchmarks.measure import Result, measure
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers import environments
 from benchmarks.peers.__main__ import MARKS
-from benchmarks.peers.environments import ENVIRONMENTS, PEERS
+from benchmarks.peers.environments import DEFAULT, ENVIRONMENTS, PEERS
 from benchmarks.peers.ours import class_name
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved, repeated
@@ -112,13 +112,14 @@ def test_a_round_repeats_what_is_quick():
 
 def results():
     rows = [("a", "hand", 2.0), ("a", "ours", 1.0), ("b", "hand", 1.0), ("b", "ours", 2.0)]
+    rows += [("a", DEFAULT, 4.0), ("b", DEFAULT, 2.0)]
     return [Result(workload, peer, seconds, allocated=100) for workload, peer, seconds in rows]
 
 
 def test_the_table_ends_in_the_geometric_mean():
     assert mean(results(), "ours") == pytest.approx(1.0)
-    assert "| a | 0.50 | 1.10 | 1.00 | 0 ms |" in brief(results())
-    assert "| geometric mean | 1.00 | 1.00 | | |" in brief(results())
+    assert "| a | 2.00 | 0.50 | 1.10 | 1.00 | 1.00 | 0 ms | 0 ms |" in brief(results())
+    assert "| geometric mean | 2.00 | 1.00 | 1.00 | | | | |" in brief(results())
 
 
 def test_what_is_outside_its_limit_is_told():

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.peers import ours
+from benchmarks.peers import ours, ours_default
 from benchmarks.workloads import WORKLOADS
 
 SMALL = [name for name in WORKLOADS if name not in ("mlp_large", "chain_1e7")]
 
 
+@pytest.mark.usefixtures("memory_level")
+@pytest.mark.parametrize("runner", [ours, ours_default], ids=["level 2", "level 1"])
 @pytest.mark.parametrize("name", SMALL)
-def test_the_gradient_is_the_hand_written_one(name):
+def test_the_gradient_is_the_hand_written_one(name, runner):
     work = WORKLOADS[name]()
-    work.check(ours.arrays(ours.make(work)()))
+    work.check(runner.arrays(runner.make(work)()))
 
 
 def test_a_wrong_sign_is_noticed():

@@ -64,15 +64,15 @@ def assert_alike(found: Any, expected: Any, tolerance: float) -> None:
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
+def compile_at(opt_level: int, fn: Any, request: Any, *rest: Any) -> Any:
+    return api._compile(fn, replace(request, opt_level=opt_level), *rest)
+
+
 def all_gradients(case: Case, opt_level: int) -> Any:
     """The value and the gradients in all inputs and parameters, compiled at ``opt_level``."""
-
-    def compile_unit(fn: Any, request: Any, *rest: Any) -> Any:
-        return api._compile(fn, replace(request, opt_level=opt_level), *rest)
-
     fn = case.make()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
-    return Runtime(compile_unit).run_gradient(gradient, case.inputs, {})
+    return Runtime(partial(compile_at, opt_level)).run_gradient(gradient, case.inputs, {})
 
 
 def weights_of(fn: Any) -> list:
@@ -103,18 +103,18 @@ def test_forward_mode_and_both_modes_over_each_other(case: Case) -> None:
 
 @every_case
 @pytest.mark.parametrize("level", LEVELS)
-@changed_costs(medium_bytes=1)
+@changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1)
 def test_optimising_changes_no_gradient(case: Case, level: int) -> None:
-    """Whatever size an array has, dead operands are written over."""
+    """Whatever size an array has, dead operands are written over, and tapes are arrays."""
     assert_alike(all_gradients(case, 0), all_gradients(case, level), 1e-5)
 
 
 @every_case
 def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
-    """Every array counts as large, between two calls the lent ones are filled with rubbish, and
-    what can run in tiles does."""
+    """At level 2 every array counts as large, between two calls the lent ones are filled with
+    rubbish, and what can run in tiles does."""
     plain = all_gradients(case, 1)
-    runtime, fn = Runtime(api._compile), case.make()
+    runtime, fn = Runtime(partial(compile_at, 2)), case.make()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
     with changed_costs(
         large_bytes=1, tape_row_bytes=1, rematerialised_bytes=1, tile_bytes=16, full_tiles=1,

@@ -51,7 +51,7 @@ def array_outcome(
     """'ok', 'refused: …', or why a program could not be judged; raises Wrong."""
     try:
         form = ArrayWriter(seed).form
-        with strict(small, form.size), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with strict(small, seed, form.size), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return _ArrayTrial(seed, program, order, form).run()
     except CompileError as error:

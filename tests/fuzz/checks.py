@@ -57,8 +57,10 @@ def loaded(name: str, text: str, folder: Path) -> Any:
 
 
 @contextlib.contextmanager
-def strict(small: bool, items: int = 1) -> Iterator[None]:
-    """Where ``small``, arrays count as large and run in tiles, and every stage is verified.
+def strict(small: bool, seed: int, items: int = 1) -> Iterator[None]:
+    """Where ``small``, arrays count as large, and every stage is verified.
+
+    Half of the seeds are compiled at level 2, where arrays run in tiles, too.
 
     Rows of ``items`` numbers run in some 32 tiles at most: the sum of the tiles' sums is rounded
     as often as there are tiles, and NumPy's own is not.
@@ -68,14 +70,19 @@ def strict(small: bool, items: int = 1) -> Iterator[None]:
         return
     tile = max(SMALL["tile_bytes"], items // 4)
     costs = {**SMALL, "tile_bytes": tile, "cache_bytes": 3 * tile}
-    with mock.patch.object(pipeline, "VERIFY", True), changed_costs(**costs):
-        yield
+    before = get_context("opt_level")
+    set_context(opt_level=1 + seed // 2 % 2)
+    try:
+        with mock.patch.object(pipeline, "VERIFY", True), changed_costs(**costs):
+            yield
+    finally:
+        set_context(opt_level=before)
 
 
 def outcome(seed: int, program: type, order: int = 1, small: bool = False) -> str:
     """'ok', 'refused: …' (with a caret), or why a program could not be judged; raises Wrong."""
     try:
-        with strict(small), contextlib.redirect_stdout(io.StringIO()):
+        with strict(small, seed), contextlib.redirect_stdout(io.StringIO()):
             return _Trial(seed, program, order).run()
     except CompileError as error:
         if any(problem.span is None for problem in error.problems):

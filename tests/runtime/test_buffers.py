@@ -7,6 +7,7 @@ import sys
 import threading
 
 import numpy as np
+import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
@@ -14,6 +15,8 @@ from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.runtime.buffers import Workspace, make_room
 from tests.runtime.chains import arrays, chain, wanted
+
+pytestmark = pytest.mark.usefixtures("memory_level")
 
 
 def test_a_result_is_where_a_residual_was():

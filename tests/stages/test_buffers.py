@@ -1,4 +1,4 @@
-"""Plans of buffers: none at level 0, callees without lent arrays, the cheaper of two plans."""
+"""Plans of buffers: none at levels 0 and 1, callees without lent arrays, the cheaper plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def outer(x):
     return np.sum(inner(x) * inner(x + 1.0))
 
 
-def planned(level: int = 1) -> Program:
+def planned(level: int = 2) -> Program:
     request = Request((0,), sens="ones", numpy=True, opt_level=level)
     return pipeline.run(pipeline.start(outer, request, [X]), "buffers")
 
@@ -37,6 +37,12 @@ def test_level_0_reuses_no_memory() -> None:
     program = planned(0)
     assert program.plans == tuple(map(BufferPlan, program.after["scheduled"]))
     assert program.functions == program.after["scheduled"]
+
+
+def test_level_1_lends_no_memory() -> None:
+    program = planned(1)
+    assert program.plans == tuple(map(BufferPlan, program.functions))
+    assert program.functions != program.after["scheduled"]  # dead arrays are written over
 
 
 def test_each_root_has_a_plan_and_backward_continues_the_blocks_of_forward() -> None:

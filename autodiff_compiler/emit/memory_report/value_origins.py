@@ -138,7 +138,8 @@ class Origins:
         last = _last(maker, operand)
         if last is not None:
             return self.origin(last, met)
-        filled = self.origin(maker.operands[1], met) if updates_in_place(maker) else NOWHERE
+        adds = updates_in_place(maker) and maker.opdef.writes
+        filled = self.origin(maker.operands[1], met) if adds else NOWHERE
         return maker.span if filled == NOWHERE else filled
 
     def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:

@@ -6,6 +6,7 @@ belong to this function, and nothing may read the old value later. As in
 ``update_arrays_in_place``, the pass makes the change and asks ``is_memory_safe`` whether a value is
 read after its buffer was overwritten. If only the initial value is in the way, the array is copied
 once, before the loop. If other operations of the same line still read the old value, they go first.
+At level 1 only large arrays are overwritten, and none is copied for that.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -34,6 +35,7 @@ func @f(%x: f32[999], %n: int) -> (f32[999]) {
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from autodiff_compiler.analysis.path_conditions import PathConditions
@@ -64,12 +66,17 @@ LOOPS = ("for", "while")
 Site: TypeAlias = tuple[Value, Value]
 
 
-def carry_in_place(function: Function) -> Function:
-    """Updates carried arrays of ``medium_bytes`` or more in place."""
+def carry_in_place(function: Function, readable: bool = False) -> Function:
+    """Updates carried arrays of ``medium_bytes`` or more in place.
+
+    With ``readable`` these are arrays of ``large_bytes`` or more, and no initial value is copied.
+    """
     if function.op_names.isdisjoint(LOOPS):
         return function
-    sites = list(dict(_sites(function.body, alias_sets(function.body))).items())
-    return apply_where_safe(function, sites, _updated_if_safe, _updated_after_repair)
+    least = costs().large_bytes if readable else costs().medium_bytes
+    sites = list(dict(_sites(function.body, alias_sets(function.body), least)).items())
+    repair = partial(_updated_after_repair, copies=not readable)
+    return apply_where_safe(function, sites, _updated_if_safe, repair)
 
 
 def _updated_if_safe(function: Function, sites: Sequence[Site]) -> Function | None:
@@ -81,15 +88,16 @@ def _updated_if_safe(function: Function, sites: Sequence[Site]) -> Function | No
     return updated if is_memory_safe(updated, [param for _, param in sites]) else None
 
 
-def _updated_after_repair(function: Function, site: Site) -> Function:
+def _updated_after_repair(function: Function, site: Site, copies: bool) -> Function:
     """Returns ``function`` with an update in place at ``site``, if a repair makes that safe.
 
     A repair computes the value after the other readers of the old one, or copies the initial value
-    before the loop, or both.
+    before the loop, or both; without ``copies`` only the first.
     """
     update, param = site
     delayed = _delayed(function, update, param)
-    copied = (_with_copied_init(each, param) for each in dict.fromkeys((function, delayed)))
+    both = dict.fromkeys((function, delayed)) if copies else ()
+    copied = (_with_copied_init(each, param) for each in both)
     for tried in (delayed, *copied):
         updated = None if tried is function else _updated_if_safe(tried, [site])
         if updated is not None:
@@ -97,11 +105,11 @@ def _updated_after_repair(function: Function, site: Site) -> Function:
     return function
 
 
-def _sites(region: Region, aliases: Mapping[Value, AliasSet]) -> Iterator[Site]:
-    """Yields the carried values that a single call of the iteration computes."""
+def _sites(region: Region, aliases: Mapping[Value, AliasSet], least: int) -> Iterator[Site]:
+    """Yields the carried values of ``least`` bytes that a single call of the iteration computes."""
     for op in region.ops:
         for inner in op.regions:
-            yield from _sites(inner, aliases)
+            yield from _sites(inner, aliases, least)
         if op.name not in LOOPS:
             continue
         loop = Loop(op)
@@ -110,7 +118,7 @@ def _sites(region: Region, aliases: Mapping[Value, AliasSet]) -> Iterator[Site]:
             maker = makers.get(after)
             if maker is None or len(maker.results) != 1 or maker.result.type != param.type:
                 continue
-            if size_of(param.type) >= costs().medium_bytes and _may_write(maker, param, aliases):
+            if size_of(param.type) >= least and _may_write(maker, param, aliases):
                 yield maker.result, param
 
 

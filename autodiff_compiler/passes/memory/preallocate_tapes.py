@@ -3,9 +3,9 @@
 ``np.stack(h_tape)`` copies the items of all iterations, so that they exist twice. If nothing else
 reads the list, the loop carries the array and sets a row in each iteration.
 ``update_arrays_in_place`` then makes that an update in place. A row that a single call computes,
-and that no later iteration reads, is computed in its place. A list that begins with one more item
-becomes an array with one more row. The value that enters an iteration is stored first, so that its
-memory is free for the value that leaves it.
+and that no later iteration reads, is computed in its place; at level 1 it is assigned after that
+line. A list that begins with one more item becomes an array with one more row. The value that
+enters an iteration is stored first, so that its memory is free for the value that leaves it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -77,11 +77,14 @@ from autodiff_compiler.passes.destinations.operation_calls import (
 ROW = (("op", 0),)
 
 
-def preallocate_tapes(function: Function) -> Function:
-    """Replaces the lists of ``function`` that are only stacked by preallocated arrays."""
+def preallocate_tapes(function: Function, readable: bool = False) -> Function:
+    """Replaces the lists of ``function`` that are only stacked by preallocated arrays.
+
+    With ``readable``, each row is assigned, and none is computed in its place.
+    """
     if not any(op.name == "stack_rows" for op in function.body.walk()):
         return function
-    return with_body(function, _rewrite_region(function.body, use_counts(function.body)))
+    return with_body(function, _rewrite_region(function.body, use_counts(function.body), readable))
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class _Tape:
         return value
 
 
-def _rewrite_region(region: Region, uses: UseCounts) -> Region:
+def _rewrite_region(region: Region, uses: UseCounts, readable: bool) -> Region:
     makers = producers_among(region.ops)
     tapes_of: dict[Op, list[_Tape]] = {}
     for op in region.ops:
@@ -116,9 +119,9 @@ def _rewrite_region(region: Region, uses: UseCounts) -> Region:
     replaced = {op for tapes in tapes_of.values() for tape in tapes for op in tape.replaced}
     ops: list[Op] = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _rewrite_region(inner, uses))
+        now = map_regions(op, lambda inner: _rewrite_region(inner, uses, readable))
         if op in tapes_of:
-            ops += _filling_loop(now, tapes_of[op])
+            ops += _filling_loop(now, tapes_of[op], readable)
         elif op not in replaced:
             ops.append(now)
     return with_ops(region, ops)
@@ -156,13 +159,13 @@ def _tape_with_head(stack: Op, makers: Producers, uses: UseCounts) -> _Tape | No
     return _Tape(stack, items, (stack, joined, first), first.operands[0])
 
 
-def _filling_loop(op: Op, tapes: Sequence[_Tape]) -> list[Op]:
+def _filling_loop(op: Op, tapes: Sequence[_Tape], readable: bool) -> list[Op]:
     """Returns the loop that carries arrays for ``tapes``, after the allocation of these."""
     loop, builder = Loop(op), Builder()
     with builder, builder.at(op.span, op.role):
         inits = [_allocated(builder, tape) for tape in tapes]
         params = [tape.named(fresh(tape.array)) for tape in tapes]
-        rows = _RowWriter(loop, builder, list(loop.body.ops))
+        rows = _RowWriter(loop, builder, readable, list(loop.body.ops))
         with builder.block() as last:
             yields = [tape.named(rows.write(tape, param)) for tape, param in zip(tapes, params)]
     items = {tape.items for tape in tapes}
@@ -211,29 +214,49 @@ class _RowWriter:
 
     loop: Loop
     builder: Builder
+    readable: bool
     ops: list[Op]
     first: list[Op] = field(default_factory=list)
 
     def write(self, tape: _Tape, array: Value) -> Value:
         """Returns ``array`` after the iteration has written its row."""
         loop = self.loop
-        place = loop.position if tape.head is None else add(loop.position, 1)
         item = loop.stack_yields[loop.stacked.index(tape.items)]
         if tape.head is None and item in loop.carry_params:
             with self.builder.block() as ops:
-                written = set_item(array, item, place, index=ROW)
+                written = set_item(array, item, loop.position, index=ROW)
             self.first += ops
             return expect_value(written)
+        if self.readable:
+            return self.assigned(tape, array, item)
         maker = self.row_maker(item) if tape.head is None else None
         if maker is None:
-            return expect_value(set_item(array, item, place, index=ROW))
+            return expect_value(set_item(array, item, self.place(tape), index=ROW))
         with self.builder.block() as ops:
             with self.builder.at(maker.span, maker.role):
-                row = index(array, place, index=ROW)
+                row = index(array, loop.position, index=ROW)
             computed = build_with_destination(self.builder, maker, row, contiguous=True)
         at = self.ops.index(maker)
         self.ops[at : at + 1] = ops
         return self.builder.make(after_write, (computed, array), {})
+
+    def place(self, tape: _Tape) -> AnyOperand:
+        """Returns the number of the row of this iteration."""
+        return self.loop.position if tape.head is None else add(self.loop.position, 1)
+
+    def assigned(self, tape: _Tape, array: Value, item: AnyOperand) -> Value:
+        """Returns ``array`` after its row was assigned, at the end of the line that makes it."""
+        maker = next((op for op in self.ops if item in op.results), None)
+        shown = self.loop.op if maker is None else maker
+        with self.builder.block() as ops, self.builder.at(shown.span, shown.role):
+            written = set_item(array, item, self.place(tape), index=ROW)
+        at = len(self.ops)
+        if maker is not None:
+            at = self.ops.index(maker)
+            line = [op.span.line == shown.span.line for op in self.ops[at:]]
+            at += (*line, False).index(False)
+        self.ops[at:at] = ops
+        return expect_value(written)
 
     def row_maker(self, item: AnyOperand) -> Op | None:
         """Returns the single call that makes ``item``, if no other iteration reads that."""

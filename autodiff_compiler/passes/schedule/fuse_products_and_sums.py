@@ -4,9 +4,9 @@
 it multiplies, in a third of the time. ``np.vecdot`` does so along a long last axis, and
 ``np.einsum`` along others. The pass fuses each sum and each mean of a product that nothing else
 reads. For small arrays it fuses only sums of all elements, where the fused text is shorter. It
-keeps a small product that has a name of the user's. The mean of a large array becomes a quotient of
-its sum, which tiles can add up. The terms are added in another order; very many single-precision
-terms are added row by row.
+keeps a small product that has a name of the user's. Before tiling, the mean of a large array
+becomes a quotient of its sum, which tiles can add up. The terms are added in another order; very
+many single-precision terms are added row by row.
 
 The pass runs in the last stage, before any pass that overwrites memory: it delays the reads of the
 factors.
@@ -51,9 +51,12 @@ from autodiff_compiler.passes.simplify.dce import dce
 FUSED_DTYPES = ("float32", "float64")
 
 
-def fuse_products_and_sums(function: Function) -> Function:
-    """Fuses products in ``function`` with their sums and means."""
-    rewritten = _RULES.rewrite(function)
+def fuse_products_and_sums(function: Function, readable: bool = False) -> Function:
+    """Fuses products in ``function`` with their sums and means.
+
+    With ``readable``, means of large arrays that are no products stay: no tiles will add them up.
+    """
+    rewritten = (_READABLE_RULES if readable else _RULES).rewrite(function)
     return function if rewritten is function else dce(rewritten)
 
 
@@ -137,18 +140,27 @@ def _has_full_rows(b: AnyOperand, type_: ArrayType) -> bool:
 
 
 def _fused_mean(match: Match) -> Any:
+    return _quotient(_fused_sum(match), match)
+
+
+def _tiled_mean(match: Match) -> Any:
     total, axes = _fused_sum(match), match.op.attrs["axes"]
     type_ = type_of(match.operands[0])
     precise = getattr(type_, "dtype", None) in FUSED_DTYPES
     over_rows = precise and (axes is None or 0 in axes)
     if total is None and over_rows and size_of(type_) >= costs().large_bytes:
         total = sum_(*match.operands, **match.op.attrs)  # tiles may add it up
+    return _quotient(total, match)
+
+
+def _quotient(total: Any, match: Match) -> Any:
+    """Returns the mean that belongs to a sum, or None if there is no sum of its type."""
     if total is None or total.type != match.op.result.type:
         return None
-    shape = match.operands[0].type.shape
+    shape, axes = match.operands[0].type.shape, match.op.attrs["axes"]
     return total / math.prod(shape if axes is None else [shape[axis] for axis in axes])
 
 
-_RULES = RuleSet(
-    (Rule("sum of a product", "sum", _fused_sum), Rule("mean of a product", "mean", _fused_mean))
-)
+_SUMS = Rule("sum of a product", "sum", _fused_sum)
+_RULES = RuleSet((_SUMS, Rule("mean of a product", "mean", _tiled_mean)))
+_READABLE_RULES = RuleSet((_SUMS, Rule("mean of a product", "mean", _fused_mean)))

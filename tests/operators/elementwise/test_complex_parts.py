@@ -169,6 +169,7 @@ def test_no_part_of_a_complex_number_is_lost_in_an_array_of_real_ones() -> None:
             run(Tensor(X), Tensor(Z))
 
 
+@pytest.mark.usefixtures("memory_level")
 @changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1)
 def test_large_arrays_of_complex_numbers_are_put_together_of_parts() -> None:
     """Of parts that are there already, and of the cotangents of slices."""

@@ -16,6 +16,7 @@ from autodiff_compiler.cost_model import costs
 SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 28.0, -28.0, math.inf, -math.inf]
 
 
+@pytest.mark.usefixtures("memory_level")
 @pytest.mark.parametrize("dtype, limit", [(np.float32, 4e-7), (np.float64, 2e-14)])
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_parts_give_what_the_text_gives(name: str, dtype: type, limit: float) -> None:
@@ -30,6 +31,7 @@ def test_parts_give_what_the_text_gives(name: str, dtype: type, limit: float) ->
     np.testing.assert_allclose(value.asnumpy()[seen], wanted[seen], rtol=limit)
 
 
+@pytest.mark.usefixtures("memory_level")
 def test_the_polynomial_makes_no_array_for_each_coefficient() -> None:
     text = ms.gradient_source(lambda x: ops.erf(x), Tensor(np.ones((150, 150), np.float32)))
     assert "polyval" not in text and "out=" in text

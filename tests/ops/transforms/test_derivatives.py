@@ -103,6 +103,7 @@ def test_a_pullback_remembers_its_inputs():
     assert plain((pull(U), linear((U, V)))) == before == (([3, 2.5], [1, 1]), [5, 0.5])
 
 
+@pytest.mark.usefixtures("memory_level")
 def test_pullbacks_of_large_arrays_do_not_share_memory():
     """Large arrays are lent from call to call; what a pullback keeps must not be."""
 

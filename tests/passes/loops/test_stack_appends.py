@@ -19,7 +19,7 @@ RANDOM = np.random.default_rng(6)
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def everything_is_large(monkeypatch: pytest.MonkeyPatch, memory_level: None) -> Iterator[None]:
     monkeypatch.setattr(pipeline, "VERIFY", True)
     with changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1):
         yield

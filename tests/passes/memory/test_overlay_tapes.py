@@ -89,7 +89,7 @@ def laned(text: str) -> list[str]:
     for one, other in zip(run(before, x), run(after, x)):
         np.testing.assert_array_equal(one, other)
     return [line.split("  #")[0].strip() for line in print_function(after).splitlines()
-            if " lane " in line]  # fmt: skip
+            if " slice_view " in line]  # fmt: skip
 
 
 def run(function: Function, x: Any) -> Any:
