@@ -14,6 +14,7 @@ from autodiff_compiler.numpy.products import multi_dot
 from autodiff_compiler.numpy.reductions import max, min, sum
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.core.declare import normal_axes
+from autodiff_compiler.operators.linalg import matrix_functions
 from autodiff_compiler.ops.core.shape_queries import (
     holds_complex,
     is_integral,
@@ -64,9 +65,13 @@ def slogdet(a: Any) -> tuple[Any, Any]:
 
 
 def cholesky(a: Any, *, upper: bool = False) -> Tensor:
-    """Returns the lower triangular L with L @ L.T = a; if ``upper``, the U with U.T @ U = a."""
+    """Returns the lower triangular L with L @ L.T = a; if ``upper``, the U with U.T @ U = a.
+
+    In a plain function only this triangle of ``a`` is read, as by NumPy.
+    """
     a = _inexact(a)
-    return _adjoint(ops.cholesky(_adjoint(a))) if upper else ops.cholesky(a)
+    factor = matrix_functions.cholesky if PROMOTION.numpy else ops.cholesky
+    return _adjoint(factor(_adjoint(a))) if upper else factor(a)
 
 
 def _adjoint(a: Any) -> Any:

@@ -117,8 +117,6 @@ def of_matrix(name: str, positive: bool = False, **settings: Callable[[Draw], An
     def call(d: Draw) -> str:
         a = square(d, positive=positive)
         named = {key: d.optional(lambda make=make: make(d)) for key, make in settings.items()}
-        if name == "cholesky":  # it reads one triangle; the gradient is that in symmetric matrices
-            a = f"({a} + np.conj(np.swapaxes({a}, -1, -2))) / 2"
         return d.call(f"linalg.{name}", a, **named)
 
     return call

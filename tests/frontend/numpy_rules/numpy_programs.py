@@ -167,6 +167,11 @@ PROGRAMS: dict[str, tuple[Callable, np.ndarray]] = {
     ),
     "solve": (lambda x: np.linalg.solve(x, M[0]) @ np.linalg.solve(M, x), M),
     "cholesky": (lambda x: np.linalg.cholesky(x @ x.T), M),
+    "cholesky of a lower triangle": (lambda x: np.linalg.cholesky(np.tril(x @ x.T)), M),
+    "cholesky of an upper triangle": (
+        lambda x: np.linalg.cholesky(np.triu(x @ x.T), upper=True),
+        M,
+    ),
     "singular values": (lambda x: np.linalg.svd(x, compute_uv=False), M),
     "svd": (lambda x: (lambda u, s, vh: (u * s) @ vh * s)(*np.linalg.svd(x)), M),
     "pinv": (lambda x: np.linalg.pinv(x), M),
