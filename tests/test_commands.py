@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 
@@ -212,6 +213,14 @@ def test_explain_memory(folder, capsys, target):
 
 def test_what_takes_no_target(capsys):
     assert "matmul" in run(capsys, "ops")
+    names = run(capsys, "ops", "--numpy").split()
+    assert {"np.sort", "np.linalg.solve", "math.sin", "array.sum"} <= {*names}
+    assert "np.partition" not in names
+    for name in names:
+        space, _, function = name.rpartition(".")
+        assert hasattr(
+            {"np": np, "math": math, "array": np.ndarray}.get(space, np.linalg), function
+        )
     assert "AD201" in run(capsys, "explain") and "ShapeError" in run(capsys, "explain", "AD201")
 
 

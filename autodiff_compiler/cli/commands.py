@@ -15,6 +15,7 @@ from autodiff_compiler.cli.targets import load_target
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.emit.memory_report.table import columns
 from autodiff_compiler.errors import by_code, page
+from autodiff_compiler.frontend.numpy_rules.names import supported_names
 from autodiff_compiler.pipeline import PIPELINE, SIMPLIFY
 from autodiff_compiler.stages import listing
 from autodiff_compiler.testing import vocabulary
@@ -54,8 +55,11 @@ def explain(options: argparse.Namespace) -> ExitCode:
 
 
 def ops(options: argparse.Namespace) -> ExitCode:
-    """Prints the operators, or the names of MindSpore that are missing."""
-    sys.stdout.write(vocabulary.missing_text() if options.missing else vocabulary.table_text())
+    """Prints the operators, the missing names of MindSpore, or the supported names of NumPy."""
+    if options.numpy:
+        sys.stdout.writelines(f"{name}\n" for name in supported_names())
+    else:
+        sys.stdout.write(vocabulary.missing_text() if options.missing else vocabulary.table_text())
     return ExitCode.OK
 
 

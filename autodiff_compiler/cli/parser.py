@@ -62,11 +62,7 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="?",
         help="an error code such as AD201 (default: list all codes)",
     )
-    add("ops", "list the operators, with all their names", ops).add_argument(
-        "--missing",
-        action="store_true",
-        help="list the names of MindSpore that this package does not have",
-    )
+    _add_ops(add("ops", "list the operators, with all their names", ops))
     add(
         "passes", "list the passes of the compiler, with stage, levels and summary", passes
     ).add_argument(
@@ -188,6 +184,20 @@ def _add_memory(command: argparse.ArgumentParser) -> None:
         dump_after=[],
         diff=False,
         time_passes=False,
+    )
+
+
+def _add_ops(command: argparse.ArgumentParser) -> None:
+    lists = command.add_mutually_exclusive_group()
+    lists.add_argument(
+        "--missing",
+        action="store_true",
+        help="list the names of MindSpore that this package does not have",
+    )
+    lists.add_argument(
+        "--numpy",
+        action="store_true",
+        help="list the functions of NumPy and math, and the methods of arrays, for plain functions",
     )
 
 

@@ -260,10 +260,7 @@ def _cure_for(callee: Any, name: str) -> str:
     if ours:
         return f"use {ours}, which has a derivative"
     if is_numpy(callee):
-        return (
-            "use a function that autodiff_compiler.numpy supports; 'autodiff-compiler "
-            "ops' lists them"
-        )
+        return "use a function that 'autodiff-compiler ops --numpy' lists"
     return "write it in Python, or with functions of ops"
 
 

@@ -236,3 +236,15 @@ ARRAY_PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "imag": ours.imag,
     "dtype": lambda a: np.dtype(a.dtype_name),
 }
+
+
+def supported_names() -> list[str]:
+    """Returns the names that a plain function may use: of NumPy, of arrays and of ``math``."""
+    spaces = (("np", np, NUMPY), ("np.linalg", np.linalg, NUMPY), ("math", math, MATH))
+    functions = [
+        f"{prefix}.{name}"
+        for prefix, space, table in spaces
+        for name in sorted(vars(space))
+        if name[0] != "_" and callable(getattr(space, name)) and getattr(space, name) in table
+    ]
+    return functions + [f"array.{name}" for name in sorted({*ARRAY_METHODS, *ARRAY_PROPERTIES})]
