@@ -57,8 +57,10 @@ passes-page: $(VENV)/installed-plain  ## rewrite docs/passes.md from the table o
 call-rules-page: $(VENV)/installed-test  ## rewrite docs/call-rules.md from the table of callees
 	$(RUN) -m tests.frontend.call_rules_page > docs/call-rules.md
 
+# Without the announcement of another tool, which is printed as a warning.
+docs docs-serve: export NO_MKDOCS_2_WARNING = 1
 docs: $(VENV)/installed-docs  ## build the site of the documentation into site/; a warning is an error
-	$(RUN) -m mkdocs build --strict --quiet
+	$(RUN) -m mkdocs build --strict
 
 docs-serve: $(VENV)/installed-docs  ## show the site in a browser, and build it again when a page changes
 	$(RUN) -m mkdocs serve

@@ -1,4 +1,4 @@
-"""The reference page of each operator, as Markdown made from its record and its samples.
+"""The reference page of each operator, as Markdown made from its definition and its samples.
 
 The source that a page shows is what the compiler prints for the gradient of the first sample.
 """
@@ -36,7 +36,7 @@ FOLDER = Path(autodiff_compiler.__file__).parent / "operators"
 #: The number of a source line in generated source: in a tag, or in the place of a function.
 TAG = re.compile(r"(?<=# )(\d+)(?=\|)|sample_programs\.py:(\d+)")
 
-#: What a kind of record says about the derivative.
+#: The derivative of operators of a kind.
 KINDS = {
     "elementwise": "elementwise: each element of the result depends on the elements at its place",
     "linear": "linear: the tangent is the operator itself",
@@ -69,7 +69,7 @@ PAGE = """\
 
 {doc}
 
-| record | `{file}` |
+| definition | `{file}` |
 |---|---|
 {facts}
 ## Types
@@ -120,7 +120,7 @@ def apply(opdef: OpDef, sample: Sample) -> Application:
     with builder:
         out = opdef(*operands, **sample.attrs)
     body = Region(tuple(params), tuple(builder.ops), (out,))
-    span = Span(record_file(opdef.name), 1, 1, 1, "")
+    span = Span(definition_file(opdef.name), 1, 1, 1, "")
     function = Function(opdef.name, body, span, opdef.name)
     return Application(opdef, sample, tuple(operands), tuple(params), tuple(active), function)
 
@@ -159,15 +159,15 @@ def _shown_operand(operand: Any) -> str:
     return f"{operand.name}: {operand.type}" if isinstance(operand, Value) else repr(operand)
 
 
-# ---- where a record stands
+# ---- files of definitions
 
 
 @cache
 def _files() -> dict[str, str]:
-    """Returns the file of each record, relative to the project.
+    """Returns the file of each definition, relative to the project.
 
-    It assigns the record to a name, calls a constructor with the operator's name, or at least has
-    the name in a table.
+    It assigns the definition to a name, calls a constructor with the operator's name, or has the
+    name in a table.
     """
     found: dict[str, str] = {}
     called: dict[str, str] = {}
@@ -177,9 +177,9 @@ def _files() -> dict[str, str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = sys.modules.get(shown.removesuffix(".py").replace("/", "."))
         for target in _assigned(tree):
-            record = getattr(module, target, None)
-            if isinstance(record, OpDef):
-                found[record.name] = shown
+            value = getattr(module, target, None)
+            if isinstance(value, OpDef):
+                found[value.name] = shown
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and _is_text(node.args[0]):
                 called.setdefault(ast.literal_eval(node.args[0]), shown)
@@ -200,14 +200,14 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
                 yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
-def record_file(name: str) -> str:
+def definition_file(name: str) -> str:
     """Returns the path of the file that declares an operator."""
     return _files()[name]
 
 
 def family(name: str) -> str:
     """Returns the package of the file that declares an operator, such as ``elementwise``."""
-    parent = Path(record_file(name)).parent.name
+    parent = Path(definition_file(name)).parent.name
     return "core" if parent == "operators" else parent
 
 
@@ -216,9 +216,9 @@ def _public_names() -> dict[str, list[str]]:
     """Returns the functions and methods that apply one operator alone, by operator."""
     found: dict[str, list[str]] = {}
     for entry in vocabulary.entries():
-        if len(entry.records) == 1:
+        if len(entry.operators) == 1:
             names = [name for name in entry.names if not name.startswith("nn.")]
-            found.setdefault(entry.records[0], []).extend(names)
+            found.setdefault(entry.operators[0], []).extend(names)
     return found
 
 
@@ -226,7 +226,7 @@ def _public_names() -> dict[str, list[str]]:
 
 
 def summary(opdef: OpDef) -> str:
-    """Returns the sentences of a record, on one line; signs that mean markup are escaped."""
+    """Returns the documentation of an operator, on one line; signs that mean markup are escaped."""
     text = re.sub(r"([*_])", r"\\\1", " ".join(opdef.doc.split()))
     return text.replace("<", "&lt;").replace("|", "&#124;")
 
@@ -247,7 +247,7 @@ def page(name: str) -> str:
     facts = "".join(f"| {head} | {text} |\n" for head, text in rows if text)
     return PAGE.format(
         name=name,
-        file=record_file(name),
+        file=definition_file(name),
         doc=summary(opdef),
         facts=facts,
         types=_types(applied) or f"{ANY_TYPES[opdef.kind]}\n",

@@ -88,7 +88,7 @@ def test_every_operator_has_a_page_and_a_row() -> None:
         page = pages[f"operators/{name}.md"]
         assert page.startswith(f"# {name}\n\n{operator_pages.summary(opdef)}\n")
         assert f"\n| [`{name}`]({name}.md) | {operator_pages.summary(opdef)} |" in rows
-        assert (ROOT / operator_pages.record_file(name)).is_file()
+        assert (ROOT / operator_pages.definition_file(name)).is_file()
         gradient = page.partition("\n## Gradient\n\n")[2]
         if opdef.kind == "lowered":
             assert "it has no derivative" in gradient
@@ -109,9 +109,9 @@ def test_the_sample_programs_apply_their_operators() -> None:
         assert any(re.search(rf"(= |^ *){name}\b", text, re.M) for text in texts), name
 
 
-def test_a_page_shows_what_the_record_says() -> None:
+def test_a_page_shows_the_definition() -> None:
     page = operator_pages.page("tanh")
-    assert "| record | `autodiff_compiler/operators/elementwise/activation.py` |" in page
+    assert "| definition | `autodiff_compiler/operators/elementwise/activation.py` |" in page
     assert "| NumPy text | `np.tanh({x})` |" in page
     assert "x: f64[2,3] -> f64[2,3]" in page
     assert "d_x = d_tanh_x * (1.0 - tanh_x * tanh_x)" in page
