@@ -17,11 +17,11 @@ help:  ## print this list
 setup: $(VENV)/installed-dev  ## install what development needs, and the hooks of git
 	$(BIN)/pre-commit install
 
-test: $(VENV)/installed-test  ## run the tests and doctests
-	$(RUN) -m pytest -q
+test: $(VENV)/installed-test  ## run every test and doctest, of large tables a sample (4 minutes)
+	TEST_SAMPLE=1 $(RUN) -m pytest -q -n auto
 
-test-all: $(VENV)/installed-test  ## run them, and every program of the corpus at every level
-	TEST_ALL=1 $(RUN) -m pytest -q
+test-all: $(VENV)/installed-test  ## run them with all rows of all tables
+	$(RUN) -m pytest -q -n auto
 
 check: lint types test  ## lint, types and tests: what must pass before a change is taken
 

@@ -1,7 +1,10 @@
-"""No test may lead to a fault of the compiler itself, whatever else it asserts."""
+"""What holds for all tests: which of them a quick run takes, and that none ends in a fault of the
+compiler itself, whatever else it asserts."""
 
 from __future__ import annotations
 
+import os
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -26,3 +29,24 @@ def memory_level() -> Iterator[None]:
     set_context(opt_level=2)
     yield
     set_context(opt_level=before)
+
+
+#: A quick run (``make test``, which sets TEST_SAMPLE) takes at most so many parameter sets of a
+#: test, spread evenly; of a test that is marked ``every_case`` it takes all of them.
+SAMPLE = 12
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects what a quick run leaves out."""
+    if not os.environ.get("TEST_SAMPLE"):
+        return
+    by_test: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        by_test[item.nodeid.partition("[")[0]].append(item)
+    left_out = set()
+    for cases in by_test.values():
+        if len(cases) > SAMPLE and cases[0].get_closest_marker("every_case") is None:
+            taken = {cases[k * len(cases) // SAMPLE] for k in range(SAMPLE)}
+            left_out.update(item for item in cases if item not in taken)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
