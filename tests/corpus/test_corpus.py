@@ -101,3 +101,41 @@ def test_forward_mode_and_both_modes_over_each_other(case: Case) -> None:
 @each_program
 @pytest.mark.parametrize("level", [1, 3])
 @changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1)
+def test_optimising_changes_no_gradient(case: Case, level: int) -> None:
+    """Whatever size an array has, dead operands are written over, and tapes are arrays."""
+    assert_alike(all_gradients(case, 0), all_gradients(case, level), 1e-5)
+
+
+@each_program
+def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
+    """At level 2 every array counts as large, between two calls the lent ones are filled with
+    rubbish, and what can run in tiles does."""
+    plain = all_gradients(case, 1)
+    runtime, fn = Runtime(partial(compile_at, 2)), case.make()
+    gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
+    with changed_costs(
+        large_bytes=1, tape_row_bytes=1, rematerialised_bytes=1, tile_bytes=16, full_tiles=1,
+        tiled_operations=0,
+    ):  # fmt: skip
+        first = runtime.run_gradient(gradient, case.inputs, {})
+    for unit in runtime.cache.all():
+        for lent in unit.workspace.idle:
+            for array in (array for half in lent for array in half if array is not None):
+                array.fill(np.nan if array.dtype.kind == "f" else 1)
+    assert_alike(runtime.run_gradient(gradient, case.inputs, {}), plain, 2e-6)
+    assert_alike(first, plain, 2e-6)  # what the caller holds is in no lent memory
+
+
+@each_program
+def test_the_source_is_the_same_every_time(case: Case) -> None:
+    source = partial(ms.gradient_source, get_all=True, get_by_list=True)
+    assert source(case.make(), *case.inputs) == source(case.make(), *case.inputs)
+
+
+def test_the_corpus_is_broad() -> None:
+    programs = {case.program: case.name for case in CASES}
+    flow = [name for name in programs.values() if name.split(".")[0] in FLOW]
+    assert len(programs) >= 100 and len(flow) >= 60
+
+
+FLOW = {"for_loops", "while_loops", "branches", "exits"}
