@@ -209,7 +209,7 @@ class CachedUnit:
     """A compiled function in the cache.
 
     title       the source function and the types of its arguments.
-    request     the derivative that was asked for.
+    request     the requested derivative.
     reason      the reason for which it was compiled.
     calls       the number of its calls.
     source      its text.
@@ -240,7 +240,7 @@ class CompileInfo:
         return len(self.units)
 
     def __str__(self) -> str:
-        rows = [("compiled", "asked for", "because", "calls")]
+        rows = [("compiled", "request", "reason", "calls")]
         rows += [(u.title, u.request, u.reason, str(u.calls)) for u in self.units]
         widths = [max(map(len, column)) for column in zip(*rows)]
         cells = ([text.ljust(width) for text, width in zip(row, widths)] for row in rows)

@@ -128,7 +128,7 @@ def set_context(**settings: Any) -> None:
     device = settings.get("device_target", "CPU")
     if device != "CPU" and "device_target" not in _warned_about:
         _warned_about.add("device_target")
-        warnings.warn(f"everything runs on the CPU; {device} was asked for", stacklevel=2)
+        warnings.warn(f"everything runs on the CPU; {device} was requested", stacklevel=2)
     SETTINGS.update(settings)
 
 

@@ -209,7 +209,7 @@ class Cache:
         if not rows:
             return "first call"
         asked_before = site.key[0] in {key[0] for key, _ in rows}
-        return "other argument types" if asked_before else "another gradient is asked for"
+        return "other argument types" if asked_before else "another gradient is requested"
 
     # ---- entries
 

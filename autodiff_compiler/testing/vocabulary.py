@@ -87,7 +87,7 @@ def missing_text() -> str:
         for tier in (1, 2):
             absent, size = missing(surface, tier), len(names(surface, tier))
             count = sum(map(len, absent.values()))
-            lines.append(f"{surface}s of tier {tier}: {size - count} of {size} are here")
+            lines.append(f"{surface}s of tier {tier}: {size - count} of {size} are supported")
             lines += [f"  {family}: {' '.join(words)}" for family, words in absent.items()]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ def test_defaults():
 def test_another_device_is_accepted_with_one_warning(monkeypatch):
     monkeypatch.setattr(context, "SETTINGS", dict(context.SETTINGS))
     monkeypatch.setattr(context, "_warned_about", set())
-    with pytest.warns(UserWarning, match="everything runs on the CPU; Ascend was asked for"):
+    with pytest.warns(UserWarning, match="everything runs on the CPU; Ascend was requested"):
         set_context(device_target="Ascend")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -193,7 +193,7 @@ def test_positions_and_constants(position: int) -> None:
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: ops.topk(tensor(1, 2), 3), ShapeError, "3 elements are asked for"),
+    (lambda: ops.topk(tensor(1, 2), 3), ShapeError, "3 elements are requested"),
     (lambda: ops.pad(tensor(1, 2), (2, 0), mode="reflect"), ShapeError, "too short"),
     (lambda: ops.pad(tensor(1, 2), (1,)), ShapeError, "pair"),
     (lambda: ops.pad(tensor(1, 2), (1, 1), mode="mirror"), ValueError, "mode must be"),

@@ -59,7 +59,7 @@ def topk(
     size = None if shape is None else shape[axis]
     if isinstance(size, int) and not 0 <= k <= size:
         raise ShapeError(
-            f"{k} elements are asked for along axis {axis}, which has size {size}",
+            f"{k} elements are requested along axis {axis}, which has size {size}",
             f"ask for at most {size}",
         )
     order, _ = _order(input, axis, largest)
