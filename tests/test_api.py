@@ -321,7 +321,7 @@ def test_compile_info_tells_why():
     assert [(unit.reason, unit.calls) for unit in info.units] == [
         ("first call", 2),
         ("other argument types", 1),
-        ("another gradient is asked for", 1),
+        ("another gradient is requested", 1),
         ("a parameter has another dtype or shape", 1),
     ]
     assert info.units[2].request == "inputs [0, 1]"

@@ -298,5 +298,5 @@ def test_compile_info_says_why() -> None:
     reasons = [unit.reason for unit in ms.compile_info().units]
     assert reasons == [
         "first call", "fn.factor is no longer 2.0", "other argument types",
-        "another gradient is asked for",
+        "another gradient is requested",
     ]  # fmt: skip
