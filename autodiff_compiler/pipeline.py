@@ -102,7 +102,7 @@ PIPELINE = Pipeline(
         "buffers",
         "lowered",
         "Large results are written into dead arrays; from level 2 on, into workspace buffers too.",
-        on_functions("carry_in_place", levels=READABLE, readable=True),
+        on_functions("decompose carry_in_place", levels=READABLE, readable=True),
         on_functions("overwrite_named_arrays"),
         PlanBuffers(
             functions="decompose tile_elementwise assemble_in_place carry_in_place scan_in_place"

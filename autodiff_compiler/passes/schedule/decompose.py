@@ -43,18 +43,25 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 ALLOCATIONS = ("empty", "full")
 
 
-def decompose(function: Function, when: str | None = None) -> Function:
+#: Operators whose parts a person writes, too: ``x * x * x`` takes a hundredth of ``x**3``.
+READABLE_PARTS = ("pow",)
+
+
+def decompose(function: Function, when: str | None = None, readable: bool = False) -> Function:
     """Decomposes composite operators of ``function``.
 
     Without ``when`` these are all operators with large results. With it, they are the operators
-    whose definition says so in ``OpDef.decompose_at``, which are decomposed earlier.
+    whose definition says so in ``OpDef.decompose_at``, which are decomposed earlier. With
+    ``readable`` they are large powers alone.
     """
-    return _decompose_large(function) if when is None else _decompose_early(function, when)
+    return _decompose_early(function, when) if when else _decompose_large(function, readable)
 
 
-def _decompose_large(function: Function) -> Function:
+def _decompose_large(function: Function, readable: bool) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         if op.opdef.decompose is None or size_of(op.result.type) < costs().large_bytes:
+            return (op,)
+        if readable and op.name not in READABLE_PARTS:
             return (op,)
         parts = _parts(op)
         return parts if op in parts else [part for each in parts for part in visit(each)]

@@ -182,6 +182,13 @@ def test_no_lent_buffers_no_tiles_and_every_destination_has_a_name(fn: Any) -> N
     assert "work" in memory and "Results are written into dead buffers (out=)." in memory
 
 
+def test_small_powers_of_large_arrays_are_products() -> None:
+    text = ms.gradient_source(lambda x: np.sum(x**3), SQUARE, value=True, opt_level=1)
+    assert "np.square(x) * x" in text and "x ** 3" not in text
+    text = ms.gradient_source(lambda x: np.sum(x**3), "f64[3,3]", value=True, opt_level=1)
+    assert "(x**3)" in text
+
+
 def test_a_careful_person_writes_the_same() -> None:
     text = ms.gradient_source(chain, "f64[300,300]", "f64[300,300]", opt_level=1)
     assert "    d_u += 1\n    d_u -= d_minus_u\n" in text
