@@ -31,9 +31,9 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, array_type, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, array_type, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.ir.types import COMPLEX, INT, ArrayType, is_floating
 from autodiff_compiler.passes.core.patterns import Match, Rewrite, Rule, RuleSet
 from autodiff_compiler.passes.simplify.algebra.broadcasting import BROADCASTING
 from autodiff_compiler.passes.simplify.algebra.constant_arrays import CONSTANT_ARRAYS
@@ -140,6 +140,34 @@ def _add_negative(match: Match) -> Any:
 def _minus_negative(match: Match) -> Any:
     left, right = match.operands
     return None if match.without_sign(right) is ... else left + match.without_sign(right)
+
+
+def _add_negative_product(match: Match) -> Any:
+    """``x - y * z`` for ``x + -y * z`` and for ``-y * z + x``; quotients alike."""
+    for x, product in (match.operands, match.operands[::-1]):
+        positive = _positive_product(match, product)
+        if positive is not None:
+            return x - positive
+    return None
+
+
+def _minus_negative_product(match: Match) -> Any:
+    """``x + y * z`` for ``x - -y * z``; quotients alike."""
+    left, right = match.operands
+    positive = _positive_product(match, right)
+    return None if positive is None else left + positive
+
+
+def _positive_product(match: Match, product: AnyOperand) -> Any:
+    """Returns ``y * z`` if ``product`` is ``-y * z``, else None.
+
+    A product that the user named stays. So does a complex one: the signs of its zeros would change.
+    """
+    type_ = type_of(product)
+    if not is_floating(type_) or type_ == COMPLEX or "complex" in str(getattr(type_, "dtype", "")):
+        return None
+    named = isinstance(product, Value) and product.has_user_name
+    return None if named else _without_sign(match, product)
 
 
 def _twice(name: str) -> Rewrite:
@@ -260,8 +288,8 @@ def _sum_of_negative(match: Match) -> Any:
 
 def _without_sign(match: Match, x: AnyOperand) -> Any:
     """Returns y if x is ``-y``, perhaps with the sign in a factor, else None."""
-    if match.argument_of(x, "neg") is not ...:
-        return match.argument_of(x, "neg")
+    if match.without_sign(x) is not ...:
+        return match.without_sign(x)
     maker = match.made_by(x, "mul") or match.made_by(x, "div")
     if maker is None or match.uses.get(maker.result) != 1:
         return None
@@ -311,8 +339,10 @@ RULES = (
     Rule("x - full", "sub", _with_number),
     Rule("x / full", "div", _with_number),
     Rule("x + -y", "add", _add_negative),
+    Rule("x + -y * z", "add", _add_negative_product),
     Rule("x - 0", "sub", _minus_zero),
     Rule("x - -y", "sub", _minus_negative),
+    Rule("x - -y * z", "sub", _minus_negative_product),
     Rule("--x", "neg", _twice("neg")),
     Rule("copy", "copy", lambda match: match.operands[0]),
     Rule("cast to its own dtype", "cast", lambda match: match.operands[0]),

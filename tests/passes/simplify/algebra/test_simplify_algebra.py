@@ -49,6 +49,12 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = add %a, %y"), (f"{M} = sub %y, %x",)),
     "x - 0": (A, M, (f"{M} = sub %x, 0.0",), ()),
     "x - -y": (f"{A}, {B}", M, (f"{M} = neg %y", f"{M} = sub %x, %a"), (f"{M} = add %x, %y",)),
+    "x + -y * z": (f"{A}, {B}", M, (
+        f"{M} = neg %y", f"{M} = mul %x, %a", f"{M} = div %b, 3.0", f"{M} = add %c, %x"), (
+        f"{M} = mul %x, %y", f"{M} = div %a, 3.0", f"{M} = sub %x, %b")),
+    "x - -y * z": (f"{A}, {B}", M, (
+        f"{M} = neg %y", f"{M} = mul %a, %x", f"{M} = sub %x, %b"), (
+        f"{M} = mul %y, %x", f"{M} = add %x, %a")),
     "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()), "copy": (A, M, (f"{M} = copy %x",), ()),
     "conj twice": ("%x: c64[3]", "c64[3]", ("c64[3] = conj %x", "c64[3] = conj %a"), ()),
     "cast to its own dtype": ("%x: f32[?]", "f32[?]", ("f32[?] = cast %x {dtype='float32'}",), ()),
@@ -260,6 +266,10 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
 }  # fmt: skip
 
+#: Negative bytes as factors: -1 is 255.
+NARROW = ("u8[2,3] = cast %x {dtype='uint8'}", "u8[2,3] = neg %a", f"{M} = mul %b, %x")
+COMPLEX = ("c64[2,3] = cast %x {dtype='complex64'}", "c64[2,3] = neg %a", "c64[2,3] = mul %b, %a")
+
 FAST = {row.name for row in RULES if row.fast_only}
 
 
@@ -314,6 +324,10 @@ def test_inexact_rules_are_off(name: str) -> None:
         ("f32[2,1] = sum %x {axes=(1,), keepdims=True}",),
         ("f16[70,70] = full {dtype='float16', shape=(70, 70), value=1}",
          "f16[] = sum %a {axes=None, keepdims=False}"),
+        *((*NARROW, line) for line in (
+            f"{M} = sub %x, %c", f"{M} = add %c, %x", "f32[] = sum %c {axes=None, keepdims=False}")),
+        (*COMPLEX, "c64[2,3] = add %c, %a"),
+        (f"{M} = neg %x", f"{M} = mul %a, %x", f"{M} = add %x, %b", f"{M} = mul %b, %c"),
         ("f32[] = index %x {index=(0, 1)}", "f32[3] = scatter %a {index=(0,), shape=(3,)}",
          f"{M} = add %x, %b"),
     ],
@@ -391,6 +405,13 @@ def test_broadcasts_to_no_elements_or_of_unknown_shape_are_summed(
     function = parse_function(text(
         f"%x: {narrow}", f"{dtype}[]", f"{whole} = broadcast_to %x {{shape={shape}}}",
         f"{dtype}[] = sum %a {{axes=None, keepdims=False}}  # adjoint"))  # fmt: skip
+    assert simplify_algebra(function) is function
+
+
+def test_a_product_that_the_user_named_stays() -> None:
+    function = parse_function(text(
+        A, M, f"{M} = neg %x", f"{M} = mul %a, %x", f"{M} = sub %x, %b"
+    ).replace("%b: ", "%b!: "))  # fmt: skip
     assert simplify_algebra(function) is function
 
 
