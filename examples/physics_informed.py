@@ -129,8 +129,8 @@ def residual_backward(residuals):
     d3_dot2_h_1 = d3_dot2_h + d_mul_minus_u_w * mul_minus_u_w
     d_u_w_1 = (d_mul_minus_u_w * dot2_h).sum(axis=0, keepdims=True) * -2.0
     d_u_w_2 = d_u_w_1 + (d3_dot2_h_1 * sub_h_times_h).sum(axis=0, keepdims=True)
-    mul_mul_mul_minus_u_w = -2.0 * u_w * d3_dot2_h_1 * h
-    d_h_2 = d_h_1 + mul_mul_mul_minus_u_w
+    mul = u_w * 2.0 * d3_dot2_h_1 * h
+    d_h_2 = d_h_1 - mul
     d_t_times_w_plus_b = d_h_2 * sub_h_times_h
     d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was broadcast f32[16] -> f32[24,16]
     d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)

@@ -89,14 +89,17 @@ def _small_first(match: Match) -> Any:
 
 
 def _added_twice(match: Match) -> Any:
-    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2."""
+    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2; ``a - 2 * m`` for
+    ``a - m - m``."""
     if match.op.role == "primal":
         return None
-    for first, m in (match.operands, match.operands[::-1]):
-        inner, maker = match.made_by(first, "add"), match.makers.get(m)
+    name, (left, right) = match.op.name, match.operands
+    for first, m in ((left, right), (right, left)) if name == "add" else ((left, right),):
+        inner, maker = match.made_by(first, name), match.makers.get(m)
         if inner is None or maker is None or not is_product(maker) or inner.role == "primal":
             continue
-        others = [operand for operand in inner.operands if operand is not m]
+        addends = inner.operands if name == "add" else inner.operands[:1]
+        others = [operand for operand in addends if operand is not m]
         alone = match.uses.get(first) == 1 and match.uses.get(m) == 2
         if len(others) != 1 or not alone or not match.op.result.type == first.type == m.type:
             continue
@@ -104,7 +107,7 @@ def _added_twice(match: Match) -> Any:
         factorisation.add_factor(2.0, False)
         factorisation.add_product(maker, uses=2)
         if factorisation.operations_after <= factorisation.operations_before:
-            return others[0] + factorisation.product()
+            return match.op.opdef(others[0], factorisation.product())
     return None
 
 
@@ -254,6 +257,7 @@ _RULES = RuleSet(
         *(Rule(f"small factors first in {name}", name, _small_first) for name in (*SIGNS, "add")),
         *(Rule(f"factor out of {name}", name, _factored_out) for name in ("add", "sub")),
         Rule("added twice", "add", _added_twice),
+        Rule("subtracted twice", "sub", _added_twice),
         Rule("factor out of a sum over axes", "sum", _out_of_sum),
         *PARTIAL_SUMS,
     )

@@ -33,8 +33,8 @@ def root_backward(residuals, d_x):
         # 16| x = 0.5 * (x + a / x)
         d_x_plus_a_over_x = d_x * 0.5
         d_a_1 = d_a_1 + d_x_plus_a_over_x / x
-        mul_over_x = -d_x_plus_a_over_x * (a / x) / x
-        d_x = d_x_plus_a_over_x + mul_over_x
+        div = d_x_plus_a_over_x * (a / x) / x
+        d_x = d_x_plus_a_over_x - div
     # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
     d_a = d_a_1 + d_x
     return d_a
