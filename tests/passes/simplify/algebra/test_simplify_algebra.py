@@ -408,6 +408,25 @@ def test_broadcasts_to_no_elements_or_of_unknown_shape_are_summed(
     assert simplify_algebra(function) is function
 
 
+@pytest.mark.parametrize(
+    ("ones", "dtype", "stays"),
+    [("2, 3", "float32", 0), ("4, 2, 3", "float32", 1), ("2, 3", "float16", 1)],
+)
+def test_ones_that_only_give_a_number_a_shape(
+    ones: str, dtype: str, stays: int, optimised: Optimised
+) -> None:
+    """Ones of more axes give them to the result; half precision rounds the number."""
+    short = {"float32": "f32", "float16": "f16"}[dtype]
+    shape = f"{short}[{ones.replace(' ', '')}]"
+    result = shape.replace("f16", "f32")
+    function = parse_function(text(
+        "%x: f32[2,3], %s: float", result,
+        f"{shape} = full {{dtype='{dtype}', shape=({ones}), value=1}}",
+        f"{shape} = mul %s, %a", f"{result} = mul %b, %x"))  # fmt: skip
+    new = optimised(function, simplify_algebra, dce)
+    assert sum(op.name == "full" for op in new.body.ops) == stays
+
+
 def test_a_product_that_the_user_named_stays() -> None:
     function = parse_function(text(
         A, M, f"{M} = neg %x", f"{M} = mul %a, %x", f"{M} = sub %x, %b"
