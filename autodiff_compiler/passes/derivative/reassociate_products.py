@@ -89,8 +89,10 @@ def _small_first(match: Match) -> Any:
 
 
 def _added_twice(match: Match) -> Any:
-    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2; ``a - 2 * m`` for
-    ``a - m - m``."""
+    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2.
+
+    ``a - 2 * m`` for ``a - m - m`` in the same way.
+    """
     if match.op.role == "primal":
         return None
     name, (left, right) = match.op.name, match.operands
