@@ -17,7 +17,6 @@ PAGES = [
     ROOT / "benchmarks" / "README.md",
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
     *sorted((ROOT / "docs" / "errors").glob("*.md")),
 ]
