@@ -35,9 +35,23 @@ class Span:
         return f"{self.line}| {self.text.strip()}"
 
     @property
+    def file_name(self) -> str:
+        """The name of the file, without its folder."""
+        return os.path.basename(self.file)
+
+    def tag_in(self, home: str) -> str:
+        """Returns the tag as the text of the file ``home`` shows it: ``basic.py:14| out = x`` if
+        the line is of another file."""
+        return self.tag if self.file == home else f"{self.file_name}:{self.tag}"
+
+    def number_in(self, home: str) -> str:
+        """Returns the tag without the source line: ``14|``, or ``basic.py:14|``."""
+        return f"{self.line}|" if self.file == home else f"{self.file_name}:{self.line}|"
+
+    @property
     def where(self) -> str:
         """``net.py:14:15``, without the folder, so that generated text holds no path."""
-        return f"{os.path.basename(self.file)}:{self.line}:{self.column}"
+        return f"{self.file_name}:{self.line}:{self.column}"
 
     @property
     def place(self) -> str:

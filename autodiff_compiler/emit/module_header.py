@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from autodiff_compiler.emit.function_text import parameters_with_default
 from autodiff_compiler.emit.memory_report.table import memory_summary
-from autodiff_compiler.emit.module import parameters_with_default
 from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.ir.nodes import Value, type_of

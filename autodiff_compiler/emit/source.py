@@ -24,7 +24,8 @@ def emit_program(program: Program) -> Program:
         return module_header(program, printed, constants)
 
     silenced = {root.name: program.typed.silenced for root in program.functions}
-    emitted = emit_module(list(functions.values()), header, silenced, constants)
+    entries = frozenset(root.name for root in program.functions)
+    emitted = emit_module(list(functions.values()), header, silenced, constants, entries)
     return replace(program, source=emitted.source, line_map=emitted.line_map, names=emitted.names)
 
 

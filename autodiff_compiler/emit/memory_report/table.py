@@ -56,7 +56,8 @@ def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     ]
     most = costs().reported_values
     largest = sorted(intermediate, key=lambda value: -(value.size.number or 0))[:most]
-    rows = columns(_short_row(value) for value in intermediate if value in largest)
+    home = forward.span.file
+    rows = columns(_short_row(value, home) for value in intermediate if value in largest)
     lines = [f"Saved for backward, in bytes ({saved_total:,} in total, without arguments):"]
     lines += [f"    {row}" for row in rows]
     if len(intermediate) > most:
@@ -79,12 +80,14 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
 def _row(saved: SavedValue, home: str) -> tuple[str, ...]:
     origin = "(an argument)" if saved.origin == NOWHERE else _shown(saved.origin, home)
     lines = list({(span.file, span.line): span for span in saved.needed}.values())
-    needed = [_shown(span, home) for span in lines[:1]] + [f"{span.line}|" for span in lines[1:]]
+    needed = [_shown(span, home) for span in lines[:1]]
+    needed += [span.number_in(home) for span in lines[1:]]
     return saved.name, _type(saved), _bytes(saved), origin, ", ".join(needed) or "(the result)"
 
 
-def _short_row(saved: SavedValue) -> tuple[str, ...]:
-    lines = f"made by {_numbers([saved.origin])}, needed by {_numbers(saved.needed)}"
+def _short_row(saved: SavedValue, home: str) -> tuple[str, ...]:
+    origin, needed = _numbers([saved.origin], home), _numbers(saved.needed, home)
+    lines = f"made by {origin}, needed by {needed}"
     return saved.name, _type(saved), str(saved.size), lines
 
 
@@ -106,9 +109,9 @@ def _factor(size: ByteFormula) -> str:
 
 def _shown(span: Span, home: str) -> str:
     """Returns the user's line, with its file unless that is ``home``."""
-    text = span.tag if span.file == home else f"{span.where.partition(':')[0]}:{span.tag}"
+    text = span.tag_in(home)
     return text if len(text) <= LINE else f"{text[: LINE - 3]}..."
 
 
-def _numbers(spans: Sequence[Span]) -> str:
-    return ", ".join(dict.fromkeys(f"{span.line}|" for span in spans)) or "the result"
+def _numbers(spans: Sequence[Span], home: str) -> str:
+    return ", ".join(dict.fromkeys(span.number_in(home) for span in spans)) or "the result"

@@ -1,0 +1,167 @@
+"""Prints functions of equal text once, and says under which names.
+
+Functions that were compiled from one source function, each for other types, often have the same
+text: NumPy decides by the arrays. They become one function. Texts that differ in nothing but sizes
+become one, too, if sizes of arrays can stand for the literals (see ``size_expressions``). Equal
+texts compute equal values, so the decision needs no fact about the IR.
+
+Functions of different source functions stay apart, even if their texts are equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from autodiff_compiler.emit.function_text import FunctionText
+from autodiff_compiler.emit.size_expressions import SizeAgnosticText
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.span import Span
+
+#: Functions that differ in the key are never printed as one.
+Key: TypeAlias = tuple[str, Span, str, int, str]
+
+NUMBER = re.compile(r"_?\d+")
+
+
+class SharedFunctions:
+    """The texts of a module's functions. Callees are added before their callers.
+
+    names  the printed names of the functions that have been added, by their names in the IR.
+    """
+
+    def __init__(self, functions: Sequence[Function], entries: Collection[str]):
+        self.names: dict[str, str] = {}
+        self._entries = entries
+        self._texts: list[_SharedText] = []
+        self._groups: dict[Key, _Group] = {}
+        for function in functions:
+            if function.name not in entries:
+                self._groups.setdefault(_key(function), _Group()).names.append(function.name)
+        for group in self._groups.values():
+            group.names.sort(key=_numbers)
+
+    def add(self, text: FunctionText) -> None:
+        """Adds a text, or finds the earlier one that is the same."""
+        function = text.function
+        if function.name in self._entries:
+            self._texts.append(_SharedText(function.name, text))
+            self.names[function.name] = function.name
+            return
+        group = self._groups[_key(function)]
+        shared = next((each for each in group.texts if each.admits(text)), None)
+        if shared is None:
+            name = self._free_name(function, group)
+            shared = _SharedText(name, text)
+            group.texts.append(shared)
+            self._texts.append(shared)
+        self.names[function.name] = shared.name
+
+    def texts(self) -> Iterator[tuple[str, FunctionText]]:
+        """Yields the printed name and the text of every function, callees first."""
+        return ((shared.name, shared.text) for shared in self._texts)
+
+    def _free_name(self, function: Function, group: _Group) -> str:
+        """Returns the first free name of a group for the text of ``function``.
+
+        A backward function is named like its forward function, if that name is free, and otherwise
+        like none.
+        """
+        used = {text.name for text in group.texts}
+        free = [name for name in group.names if name not in used]
+        partner = self.names.get(_forward_name(function.name))
+        if function.role != "backward" or partner is None:
+            return free[0]
+        taken = set(self.names.values())
+        for name in free:
+            if _forward_name(name) == partner:
+                return name
+        return next((name for name in free if _forward_name(name) not in taken), free[0])
+
+
+@dataclass
+class _Group:
+    """The functions of one key: their names in the IR, and their texts. The texts are printed
+    under the first of the names."""
+
+    names: list[str] = field(default_factory=list)
+    texts: list[_SharedText] = field(default_factory=list)
+
+
+class _SharedText:
+    """A text with all functions that it is the text of."""
+
+    def __init__(self, name: str, text: FunctionText):
+        self.name = name
+        self._first, self._asides, self._is_shared = text, [row.aside for row in text.lines], False
+        self._sizes = SizeAgnosticText(text)
+
+    def admits(self, text: FunctionText) -> bool:
+        """Adds a function, if it can share the text."""
+        first = self._first
+        if len(text.lines) != len(first.lines) or text.params != first.params:
+            return False
+        if text.tags != first.tags or not self._sizes.admits(text):
+            return False
+        if any(self._asides):
+            pairs = zip(self._asides, text.lines)
+            self._asides = [common_words(aside, line.aside) for aside, line in pairs]
+        self._is_shared = True
+        return True
+
+    @property
+    def text(self) -> FunctionText:
+        """The text that is printed."""
+        if not self._is_shared:
+            return self._first
+        rows = zip(self._first.lines, self._sizes.codes(), self._asides)
+        lines = [line._replace(code=code, aside=aside) for line, code, aside in rows]
+        return replace(self._first, lines=lines)
+
+
+def common_words(one: str, other: str) -> str:
+    """Returns the words with which two notes begin.
+
+    >>> common_words("bias was broadcast f32[3] -> f32[2,3]", "bias was broadcast f32[5] -> f32[5]")
+    'bias was broadcast'
+    """
+    if one == other:
+        return one
+    words = zip(one.split(), other.split())
+    return " ".join(_equal_words(words))
+
+
+def _equal_words(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for word, other in pairs:
+        if word != other:
+            return
+        yield word
+
+
+def _key(function: Function) -> Key:
+    kind = NUMBER.sub("", function.name)
+    return function.title, function.span, function.role, function.order, kind
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    """Returns the numbers in a name, by which names are ordered.
+
+    >>> sorted(["f_10_forward", "f_2_forward", "f_forward", "f_forward_2"], key=_numbers)
+    ['f_forward', 'f_2_forward', 'f_forward_2', 'f_10_forward']
+    """
+    return tuple([int(number) for number in re.findall(r"\d+", name)])
+
+
+def _forward_name(backward: str) -> str:
+    """Returns the name of the forward function of a backward function.
+
+    >>> _forward_name("dense_2_backward"), _forward_name("dense_backward_2")
+    ('dense_2_forward', 'dense_forward_2')
+    """
+    before, _, number = backward.rpartition("_backward")
+    return f"{before}_forward{number}"
+
+
+__all__ = ["SharedFunctions", "common_words"]
