@@ -329,8 +329,8 @@ def tables() -> str:
         parts.append(f"\n## {title.capitalize()}\n\n")
         parts.append("| operator | what it computes | derivative |\n|---|---|---|\n")
         parts += [
-            f"| [`{name}`]({name}.md) | {summary(OPERATORS[name])} | {OPERATORS[name].kind} |\n"
-            for name in sorted(names)
+            f"| [`{name}`](operators/{name}.md) | {summary(opdef)} | {opdef.kind} |\n"
+            for name, opdef in sorted((name, OPERATORS[name]) for name in names)
         ]
     return "".join(parts)
 

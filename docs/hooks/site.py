@@ -119,7 +119,7 @@ def options() -> str:
 
 #: What the site adds at the end of a page.
 ADDED: dict[str, Callable[[], str]] = {
-    "operators/index.md": operator_pages.tables,
+    "operators.md": operator_pages.tables,
     "command-line.md": options,
 }
 
