@@ -27,6 +27,7 @@ from autodiff_compiler.emit.statements.nodes import (
 from autodiff_compiler.emit.text.document import Document
 from autodiff_compiler.emit.text.expressions import print_expression, print_statement
 from autodiff_compiler.emit.text.line_breaking import STEP
+from autodiff_compiler.ir.labels import WRITTEN_NEXT
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
@@ -223,7 +224,11 @@ class _Writer:
                 self.line(statement, "else:", indent)
                 self.template_lines(statement, tree.orelse, indent + 1)
             else:
-                self.line(statement, print_statement(rename_values(tree, self.named)), indent)
+                text, span = print_statement(rename_values(tree, self.named)), statement.span
+                if text.endswith(".copy()") and not span.aside:
+                    statement = replace(statement, span=replace(span, aside=WRITTEN_NEXT))
+                self.line(statement, text, indent)
+                statement = replace(statement, span=span)
 
     def branch(self, statement: Branch, indent: int, word: str = "if") -> None:
         self.header(statement, f"{word} {self.text(statement.test)}:", indent)
@@ -290,8 +295,9 @@ class _Writer:
 
     def line(self, statement: Statement, text: str, indent: int, behind: bool = False) -> None:
         span = statement.span
-        if span in (NOWHERE, self.function.span):  # a line about the whole function has no comment
-            self.lines.append(TextLine(indent, text))
+        bare = replace(span, aside="") if span.aside else span
+        if bare in (NOWHERE, self.function.span):  # a line about the whole function has no tag
+            self.lines.append(TextLine(indent, text, (), None, span.aside))
             return
         adjoint = statement.role == "adjoint"
         behind = behind or not adjoint
@@ -299,7 +305,7 @@ class _Writer:
         tag = None if self.shown == here else span.tag_in(self.home or span.file)
         self.shown = here
         note = (span.note,) if tag is not None and span.note else ()
-        if behind:
+        if behind and not span.aside:
             self.lines.append(TextLine(indent, text, note, tag, "", span))
         else:
             above = note if tag is None else (*note, tag)

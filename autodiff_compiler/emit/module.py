@@ -10,6 +10,7 @@ from typing import NamedTuple
 from autodiff_compiler.emit.function_text import function_text
 from autodiff_compiler.emit.naming.choose import Names, choose_names, reserved_words
 from autodiff_compiler.emit.naming.coalesce import coalesce_variables, remaining_copies
+from autodiff_compiler.emit.naming.identifiers import MODULES
 from autodiff_compiler.emit.shared_functions import SharedFunctions
 from autodiff_compiler.emit.statements.builder import StatementBuilder
 from autodiff_compiler.emit.statements.nodes import Block
@@ -134,7 +135,7 @@ def _named_body(function: Function, reserved: set[str]) -> _NamedBody:
         block = builder.build()
         variables = coalesce_variables(function, block, builder.alias)
     words = reserved_words(block)
-    names = choose_names(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
+    names = choose_names(function, block, variables, {*reserved, *words, *MODULES})
     also = {value: names[stands] for value, stands in builder.alias.items() if stands in names}
     return _NamedBody(function, block, {**also, **names}, words)
 

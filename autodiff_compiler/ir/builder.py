@@ -15,6 +15,7 @@ import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.faults import note_place
+from autodiff_compiler.ir.labels import composed, label
 from autodiff_compiler.ir.nodes import (
     AnyOperand,
     Function,
@@ -36,8 +37,6 @@ from autodiff_compiler.ir.types import (
     rounds_to_bfloat16,
 )
 from autodiff_compiler.span import NOWHERE, Span
-
-LABEL_LIMIT = 24
 
 
 class Unreached(Exception):
@@ -84,8 +83,7 @@ class Builder:
     def with_aside(self, aside: str) -> Iterator[None]:
         """Opens a block whose operations print this text after their line."""
         before = self.span
-        if before != NOWHERE:
-            self.span = replace(before, aside=aside)
+        self.span = replace(before, aside=aside)
         try:
             yield
         finally:
@@ -180,7 +178,7 @@ class Builder:
         several = isinstance(types, tuple)
         results = tuple(Value(type_) for type_ in (types if several else (types,)))
         if not several:
-            results[0].name = label(opdef, given)
+            results[0].name = label(opdef, given, attrs)
         self.add(Op(opdef, given, dict(attrs), results, self.span, self.role))
         return results if several else results[0]
 
@@ -269,7 +267,7 @@ class Builder:
         params = body.params[lead - carries : lead]
         results = [Value(param.type, param.name, param.has_user_name) for param in params]
         for yielded in body.yields[carries : len(body.yields) - until]:
-            name = f"{yielded.name}_tape" if isinstance(yielded, Value) else "tape"
+            name = composed(yielded.name, "tape") if isinstance(yielded, Value) else "tape"
             results.append(Value(ListType(type_of(yielded)), name))
         results.append(Value(INT, "count"))
         regions = (body,) if condition is None else (condition, body)
@@ -334,29 +332,3 @@ def read_type(type_: Type) -> Type:
     if isinstance(type_, ArrayType):
         return ArrayType(type_.dtype, None if type_.shape is None else type_.shape[1:])
     raise DTypeError(f"a {type_} cannot be iterated over")
-
-
-def label(opdef: OpDef, operands: Sequence[AnyOperand]) -> str:
-    """Names a result without a user's name: after the operator, never by a counter.
-
-    >>> from autodiff_compiler.operators import mul
-    >>> from autodiff_compiler.ir.types import array
-    >>> label(mul, (Value(array("float32"), "u"), Value(array("float32"), "y")))
-    'u_times_y'
-    """
-    names = {
-        opdef.operand_name(position): operand.name
-        for position, operand in enumerate(operands)
-        if isinstance(operand, Value) and operand.name
-    }
-    if opdef.label:
-        try:
-            text = opdef.label.format_map(names)
-        except KeyError:
-            text = ""
-        if text and len(text) <= LABEL_LIMIT:
-            return text
-    first = next(iter(names.values()), "")
-    word = opdef.word or opdef.name
-    text = f"{word}_{first}" if first else word
-    return text if len(text) <= LABEL_LIMIT else word

@@ -103,9 +103,8 @@ class OpDef:
                 the last common subexpression elimination, which finds its operations elsewhere.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
-    label       the name of an unnamed result: ``"{x}_times_{y}"``.
-    word        the word for the operator in such a name without a label, or where the label would
-                be too long; if empty, the operator's name.
+    label       the name of an unnamed result: ``"{x}_times_{y} product"``, the longest alternative
+                first (``ir/labels.py``); if empty, the operator's name and that of an operand.
     views       operands whose memory the result may share.
     copies      a rule from types and attributes: True if the result shares none of it after all.
     writes      True if the result is the first operand with a part of it written. The operator
@@ -127,7 +126,6 @@ class OpDef:
     decompose_at: str = ""
     kind: str = "general"
     label: str = ""
-    word: str = ""
     views: tuple[str, ...] = ()
     copies: Callable[..., bool] | None = None
     writes: bool = False

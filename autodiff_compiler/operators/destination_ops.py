@@ -31,7 +31,6 @@ compute_into = OpDef(
     numpy=lambda types, *, text: text,
     result=lambda types, *, text: types[-1],
     kind="lowered",
-    word="into",
 )
 
 update = OpDef(
@@ -109,7 +108,6 @@ mask_bits = OpDef(
     result=lambda types: _broadcast_type(types, dtype=types[0].dtype),
     kind="lowered",
     label="{x}_masked",
-    word="masked",
 )
 
 xor_bits = OpDef(
@@ -186,7 +184,6 @@ tile_view = OpDef(
     kind="lowered",
     label="{x}_part",
     views=("x",),
-    word="part",
 )
 
 
@@ -213,7 +210,6 @@ slice_view = OpDef(
     kind="lowered",
     label="{x}_lane",
     views=("x",),
-    word="lane",
 )
 
 after_write = OpDef(
@@ -225,7 +221,6 @@ after_write = OpDef(
     kind="lowered",
     label="{x}",
     views=("x",),
-    word="filled",
 )
 
 
@@ -254,6 +249,5 @@ sum_of_products = OpDef(
         types[0].dtype, reduced_shape(types[0].shape, axes, keepdims)
     ),
     kind="lowered",
-    label="{a}_dot_{b}",
-    word="dot",
+    label="{a}_dot_{b} product",
 )

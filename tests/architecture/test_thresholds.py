@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[2] / "autodiff_compiler"
 OTHERS = {"common", "cost_model", "nn", "numpy", "testing", "vocabulary"}
 #: Numbers that are rules, and no thresholds: where each stands, and what it is.
 RULES = {
-    "builder.LABEL_LIMIT": "layout of names",
+    "labels.LENGTH_LIMIT": "layout of names",
+    "labels.WORD_LIMIT": "layout of names",
     "nodes.WHOLE": "whole numbers that every float holds",
     "printer.PADDING": "layout",
     "memory_safety.ITERATIONS": "what the proof of memory safety needs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,10 +19,18 @@ from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.runtime.dispatch import Runtime
 from autodiff_compiler.testing import check_grads
 from tests.corpus.cases import CASES, Case
+from tests.text_rules import broken_rules
 
 for path in sorted(Path(__file__).parent.glob("*.py")):
     if path != Path(__file__):
         import_module(f"tests.corpus.{path.stem}")
+
+#: The words of the programs, which names in generated text may be.
+USER_NAMES = {
+    word
+    for path in Path(__file__).parent.glob("*.py")
+    for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
+}
 
 each_program = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -129,7 +138,9 @@ def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
 @each_program
 def test_the_source_is_the_same_every_time(case: Case) -> None:
     source = partial(ms.gradient_source, get_all=True, get_by_list=True)
-    assert source(case.make(), *case.inputs) == source(case.make(), *case.inputs)
+    text = source(case.make(), *case.inputs)
+    assert text == source(case.make(), *case.inputs)
+    assert not broken_rules(text, USER_NAMES)
 
 
 def test_the_corpus_is_broad() -> None:

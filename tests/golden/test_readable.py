@@ -9,6 +9,7 @@ import pytest
 
 from autodiff_compiler.emit.text.expressions import print_statement
 from tests.golden.cells import FOLDER, GOLDEN, NAMES, Golden
+from tests.text_rules import broken_rules
 
 TEXTS = [(golden, golden.text("gradient.py")) for golden in GOLDEN]
 every_text = pytest.mark.parametrize("golden,source", TEXTS, ids=NAMES)
@@ -31,6 +32,11 @@ def test_numpy_is_the_only_import(golden: Golden, source: str) -> None:
 def test_lines_fit(golden: Golden, source: str) -> None:
     assert not [line for line in source.splitlines() if len(line) > 100 or line != line.rstrip()]
     assert source.endswith("\n") and not source.endswith("\n\n")
+
+
+@every_text
+def test_names_and_copies(golden: Golden, source: str) -> None:
+    assert not broken_rules(source, re.findall(r"\w+", golden.text("cell.py")))
 
 
 @every_text

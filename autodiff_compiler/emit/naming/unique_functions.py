@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from autodiff_compiler.emit.naming.identifiers import function_identifier
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.rewrite import map_functions
@@ -30,12 +31,13 @@ def with_unique_names(roots: Sequence[Function]) -> list[Function]:
     def renamed(function: Function) -> Function:
         if id(function) not in done:
             inner = replace(function, body=map_functions(function.body, renamed))
-            name, number = function.name, 1
+            first = name = function_identifier(function.name)
+            number = 1
             while (other := by_name.setdefault(name, inner)) is not inner:
                 if text(other) == text(inner):
                     break
                 number += 1
-                name = f"{function.name}_{number}"
+                name = f"{first}_{number}"
             done[id(function)] = replace(inner, name=name)
         return done[id(function)]
 

@@ -249,7 +249,7 @@ class StatementBuilder:
             for value in inner
             if "for " in template or sum(written[slot] for slot in _slots(op, first[value])) != 1
         }
-        width = len(template) + sum(w.width for w in inner.values())
+        width = max(map(len, template.splitlines())) + sum(w.width for w in inner.values())
         too_deep = sum(w.depth >= costs().expression_levels for w in inner.values())
         to_split = len(repeated)
 

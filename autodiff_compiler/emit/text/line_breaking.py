@@ -89,6 +89,8 @@ def _inside(text: str, indent: int, width: int) -> list[str]:
     """Returns the lines of ``text``, which is inside brackets."""
     if indent + len(text) <= width:
         return [" " * indent + text]
+    if STRING.fullmatch(text):
+        return _adjacent_strings(text, indent, width)
     cuts = _cuts(text)
     if not cuts:
         return _at_brackets(text, indent, width)
@@ -105,6 +107,22 @@ def _inside(text: str, indent: int, width: int) -> list[str]:
         lines += _inside(piece, indent, width - 1)
         lines[-1] += ","
     return lines
+
+
+def _adjacent_strings(text: str, indent: int, width: int) -> list[str]:
+    """Returns string literals, one a line, that Python joins to the literal ``text``.
+
+    A literal is broken after a blank; a blank is no part of an escape sequence.
+
+    >>> _adjacent_strings('"the first part and the rest"', 4, 24)
+    ['    "the first part "', '    "and the rest"']
+    """
+    quote, lines = text[-1], [""]
+    for word in re.split(r"(?<= )(?! )", text[1:-1]):
+        if lines[-1] and indent + len(lines[-1]) + len(word) + 2 > width:
+            lines.append("")
+        lines[-1] += word
+    return [f"{' ' * indent}{quote}{line}{quote}" for line in lines]
 
 
 def _packed(names: list[str], indent: int, width: int) -> list[str]:

@@ -111,7 +111,8 @@ class _Verifier:
         kind = op.opdef.kind
         fits = op.name not in self.rules.without_names and kind not in self.rules.without_kinds
         self.demand(fits, f"a {op.name} is not allowed in this stage")
-        self.demand(op.span.line > 0 or op.span == NOWHERE, "no line of the source")
+        is_known = op.span.line > 0 or op.span.file == NOWHERE.file
+        self.demand(is_known, "no line of the source")
         if op.name == "if":
             self.branch(op)
         elif op.name in ("for", "while"):

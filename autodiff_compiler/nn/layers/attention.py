@@ -92,17 +92,14 @@ class MultiheadAttention(Cell):
     def project(self, query: Any, key: Any, value: Any) -> Any:
         """Projects queries, keys and values by their weights and biases."""
         if not self.packed:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            w_q, w_k, w_v = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
         else:
-            weights = ops.chunk(self.in_proj_weight, 3, 0)
-        biases = (None, None, None)
+            w_q, w_k, w_v = ops.chunk(self.in_proj_weight, 3, 0)
+        b_q = b_k = b_v = None
         if self.in_proj_bias is not None:
-            biases = ops.chunk(self.in_proj_bias, 3, 0)
-        return (
-            ops.dense(query, weights[0], biases[0]),
-            ops.dense(key, weights[1], biases[1]),
-            ops.dense(value, weights[2], biases[2]),
-        )
+            b_q, b_k, b_v = ops.chunk(self.in_proj_bias, 3, 0)
+        q, k = ops.dense(query, w_q, b_q), ops.dense(key, w_k, b_k)
+        return q, k, ops.dense(value, w_v, b_v)
 
     def split_heads(self, x: Any) -> Any:
         """Reshapes (N, L, E) to (N, heads, L, E / heads)."""

@@ -119,7 +119,8 @@ class _BatchNorm(_MovingStatistics):
             by_batch = self.use_batch_statistics
         mean, variance = self.moving_mean, self.moving_variance
         if by_batch:
-            mean, variance = batch_statistics(x)
+            batch_mean, batch_variance = batch_statistics(x)
+            mean, variance = batch_mean, batch_variance
             self.update_statistics(mean, unbiased(variance, x, (0, *range(2, x.ndim))))
         out = ops.batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out

@@ -43,8 +43,8 @@ class _RecurrentCell(Cell):
 
     def next_state(self, step: Any, x: Any, state: Any) -> Any:
         """Returns the state after a step."""
-        gates = ops.dense(x, self.weight_ih, self.bias_ih)
-        return step(gates, state, self.weight_hh, self.bias_hh)
+        x_proj = ops.dense(x, self.weight_ih, self.bias_ih)
+        return step(x_proj, state, self.weight_hh, self.bias_hh)
 
 
 class RNNCell(_RecurrentCell):

@@ -80,10 +80,10 @@ class _Recurrent(Cell):
     def run_direction(self, step: Any, x: Any, state: Any, weights: Any, seq_length: Any) -> Any:
         """Runs a layer in one direction: outputs (L, N, hidden), and the final state."""
         w_ih, w_hh, b_ih, b_hh = weights
-        gates = ops.dense(x, w_ih, b_ih)
+        x_proj = ops.dense(x, w_ih, b_ih)
         outputs = []
-        for t in range(gates.shape[0]):
-            new_state = step(gates[t], state, w_hh, b_hh)
+        for t in range(x_proj.shape[0]):
+            new_state = step(x_proj[t], state, w_hh, b_hh)
             if seq_length is None:
                 state = new_state
                 outputs.append(new_state[0])

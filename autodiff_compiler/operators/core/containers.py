@@ -70,6 +70,7 @@ item = OpDef(
     numpy="{x}[{key}]",
     result=_item_type,
     kind="container",
+    label="{x}_{key} item",
 )
 
 

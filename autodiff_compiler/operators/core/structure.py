@@ -173,7 +173,7 @@ broadcast_to = linear(
     numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {shape_text(types, shape)})",
     result=_broadcast_type,
     adjoint={"x": lambda ct, x: unbroadcast(ct, x)},
-    label="{x}_stretched",
+    label="{x}_broadcast",
     views=("x",),
     batch=lambda x, rest, shape, size: _broadcast_batch(x, rest, shape, size),
 )
@@ -258,7 +258,7 @@ sum_ = linear(
             restore_axes(cast_like(ct, x), x, axes, keepdims), x
         )
     },
-    label="sum_{x}",
+    label="sum_{x} total",
     batch="axes",
 )
 
@@ -347,7 +347,7 @@ transpose: OpDef = linear(
     numpy=_transpose_numpy,
     result=_transpose_type,
     adjoint={"x": lambda ct, perm: transpose(ct, perm=inverse(perm))},
-    label="{x}_t",
+    label="{x}_t transposed",
     views=("x",),
     batch=lambda x, perm: transpose(x, perm=(0, *(1 + axis % len(perm) for axis in perm))),
 )
@@ -362,7 +362,7 @@ swap_last_axes: OpDef = linear(
         else ArrayType(types[0].dtype, (*types[0].shape[:-2], *types[0].shape[:-3:-1]))
     ),
     adjoint={"x": lambda ct: swap_last_axes(ct)},
-    label="{x}_t",
+    label="{x}_t transposed",
     views=("x",),
     batch="trailing",
 )
@@ -410,7 +410,7 @@ full_like = zero_gradient(
     result=lambda types, *, value: ArrayType(
         types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])
     ),
-    label="filled_like_{x}",
+    label="filled_like_{x} filled",
     batch="trailing",
 )
 

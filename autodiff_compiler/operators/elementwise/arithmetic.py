@@ -42,7 +42,7 @@ add = elementwise(
     "x + y. Broadcasts; two bools give their or.",
     operands=XY,
     numpy="{x} + {y}",
-    label="{x}_plus_{y}",
+    label="{x}_plus_{y} shifted_{x} shifted_{y} total",
     partials={"x": lambda ct: ct, "y": lambda ct: ct},
 )
 
@@ -57,7 +57,7 @@ sub = elementwise(
     "x - y. Broadcasts; of two bools whether they differ.",
     operands=XY,
     numpy=_sub_numpy,
-    label="{x}_minus_{y}",
+    label="{x}_minus_{y} shifted_{x} difference",
     partials={"x": lambda ct: ct, "y": lambda ct: -ct},
 )
 
@@ -66,7 +66,7 @@ mul = elementwise(
     "x * y. Broadcasts; two bools give their and.",
     operands=XY,
     numpy="{x} * {y}",
-    label="{x}_times_{y}",
+    label="{x}_times_{y} scaled_{x} scaled_{y} product",
     partials={"x": lambda y: y, "y": lambda x: x},
 )
 
@@ -76,7 +76,7 @@ div = elementwise(
     operands=XY,
     numpy="{x} / {y}",
     dtype=floating,
-    label="{x}_over_{y}",
+    label="{x}_over_{y} scaled_{x} ratio",
     partials={"x": lambda ct, y: ct / y, "y": lambda ct, y, out: -ct * out / y},
 )
 
@@ -86,7 +86,7 @@ floor_div = elementwise(
     operands=XY,
     numpy="{x} // {y}",
     dtype=signed,
-    label="{x}_floor_{y}",
+    label="{x}_floor_{y} quotient",
 )
 
 mod = elementwise(
@@ -95,7 +95,7 @@ mod = elementwise(
     operands=XY,
     numpy="{x} % {y}",
     dtype=signed,
-    label="{x}_mod_{y}",
+    label="{x}_mod_{y} remainder",
     partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * (x // y)},
 )
 
@@ -232,7 +232,7 @@ neg = elementwise(
     "-x.",
     numpy="-{x}",
     dtype=signed,
-    label="minus_{x}",
+    label="minus_{x} negated",
     partials={"x": lambda ct: -ct},
 )
 
@@ -250,7 +250,7 @@ def _abs_slope(ct: Any, x: Any) -> Any:
 abs = elementwise(
     "abs",
     "|x|, of complex numbers the modulus; the slope at 0 is 0.",
-    label="abs_{x}",
+    label="abs_{x} magnitude",
     numpy=lambda types: "np.abs({x})" if isinstance(types[0], ArrayType) else "abs({x})",
     dtype=lambda types: real_dtype(arithmetic_dtype(types)),
     promote=no_casts,
@@ -268,7 +268,7 @@ square = elementwise(
     "x * x.",
     numpy="np.square({x})",
     dtype=signed,
-    label="{x}_squared",
+    label="{x}_squared square",
     partials={"x": lambda x: 2.0 * x},
 )
 
@@ -334,14 +334,15 @@ atanh = real_function(
 )
 
 
-def _step(name: str, doc: str, numpy: str) -> OpDef:
-    return elementwise(name, doc, numpy=numpy, dtype=signed, label=f"{name}_{{x}}")
+def _step(name: str, doc: str, numpy: str, label: str = "") -> OpDef:
+    label = label or f"{name}_{{x}}"
+    return elementwise(name, doc, numpy=numpy, dtype=signed, label=label)
 
 
 sign: OpDef = _step("sign", "-1, 0 or 1 as x is negative, zero or positive.", "np.sign({x})")
 floor = _step("floor", "The largest integer up to x, in the dtype of x.", "np.floor({x})")
 ceil = _step("ceil", "The smallest integer from x on, in the dtype of x.", "np.ceil({x})")
-round = _step("round", "The nearest integer, halves to even.", "np.round({x})")
+round = _step("round", "The nearest integer, halves to even.", "np.round({x})", "rounded_{x}")
 trunc = _step("trunc", "x without its fraction.", "np.trunc({x})")
 
 
@@ -369,7 +370,7 @@ invert = elementwise(
     "invert",
     "~x: not x, a bool also for integers.",
     dtype=boolean,
-    label="not_{x}",
+    label="not_{x} negation",
     numpy=lambda types: (
         "~{x}"
         if getattr(types[0], "dtype", None) in ("bool", None) and isinstance(types[0], ArrayType)

@@ -21,12 +21,12 @@ def _comparison(name: str, sign: str, label: str) -> OpDef:
     )
 
 
-equal = _comparison("equal", "==", "{x}_is_{y}")
-not_equal = _comparison("not_equal", "!=", "{x}_is_not_{y}")
-less = _comparison("less", "<", "{x}_below_{y}")
-less_equal = _comparison("less_equal", "<=", "{x}_up_to_{y}")
-greater = _comparison("greater", ">", "{x}_above_{y}")
-greater_equal = _comparison("greater_equal", ">=", "{x}_from_{y}")
+equal = _comparison("equal", "==", "{x}_is_{y} is_equal")
+not_equal = _comparison("not_equal", "!=", "{x}_not_{y} differs")
+less = _comparison("less", "<", "{x}_below_{y} is_below")
+less_equal = _comparison("less_equal", "<=", "{x}_until_{y} is_at_most")
+greater = _comparison("greater", ">", "{x}_above_{y} is_above")
+greater_equal = _comparison("greater_equal", ">=", "{x}_from_{y} is_at_least")
 
 
 def _logical(name: str, doc: str, operands: tuple[str, ...], label: str) -> OpDef:
@@ -43,15 +43,15 @@ def _logical(name: str, doc: str, operands: tuple[str, ...], label: str) -> OpDe
 
 
 logical_and = _logical(
-    "logical_and", "Both x and y are nonzero. Broadcasts.", ("x", "y"), "{x}_and_{y}"
+    "logical_and", "Both x and y are nonzero. Broadcasts.", ("x", "y"), "{x}_and_{y} both"
 )
 logical_or = _logical(
-    "logical_or", "At least one of x and y is nonzero. Broadcasts.", ("x", "y"), "{x}_or_{y}"
+    "logical_or", "At least one of x and y is nonzero. Broadcasts.", ("x", "y"), "{x}_or_{y} either"
 )
 logical_xor = _logical(
     "logical_xor", "Exactly one of x and y is nonzero. Broadcasts.", ("x", "y"), "{x}_xor_{y}"
 )
-logical_not = _logical("logical_not", "x is zero.", ("x",), "not_{x}")
+logical_not = _logical("logical_not", "x is zero.", ("x",), "not_{x} negation")
 
 isnan = _logical("isnan", "x is not a number.", ("x",), "{x}_is_nan")
 isinf = _logical("isinf", "x is plus or minus infinity.", ("x",), "{x}_is_inf")
@@ -66,5 +66,5 @@ isclose = elementwise(
     ),
     dtype=boolean,
     promote=no_casts,
-    label="{x}_close_to_{y}",
+    label="{x}_near_{y} is_near",
 )

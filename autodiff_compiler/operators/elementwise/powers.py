@@ -99,7 +99,7 @@ pow = elementwise(
     numpy="{x} ** {y}",
     dtype=signed,
     promote=_casts,
-    label="{x}_to_the_{y}",
+    label="{x}_to_{y} power",
     partials={"x": _slope_of_base, "y": _slope_of_exponent},
     decompose=_parts,
 )

@@ -39,7 +39,7 @@ zero_mul: Any = elementwise(
     operands=XY,
     numpy=_zero_wins_text("*"),
     dtype=floating,
-    label="{x}_times_{y}",
+    label="{x}_times_{y} scaled_{x} scaled_{y} product",
     partials={
         "x": lambda ct, x, y: ct * _guarded_factor(x, y, isfinite, 0.0),
         "y": lambda ct, x: zero_mul(x, ct),
@@ -53,7 +53,7 @@ zero_div: Any = elementwise(
     operands=XY,
     numpy=_zero_wins_text("/"),
     dtype=floating,
-    label="{x}_over_{y}",
+    label="{x}_over_{y} scaled_{x} ratio",
     partials={
         "x": lambda ct, x, y: ct / _guarded_factor(x, y, lambda y: abs(y) > 0.0, 1.0),
         "y": lambda ct, out, y: -zero_div(zero_mul(out, ct), y),

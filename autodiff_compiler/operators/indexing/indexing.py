@@ -274,7 +274,6 @@ subtract_at = OpDef(
     kind="lowered",
     label="{acc}",
     writes=True,
-    word="sub_at",
 )
 
 
@@ -356,7 +355,6 @@ increment_at: OpDef = OpDef(
     linear_in=("x", "v"),
     label="{x}",
     writes=True,
-    word="raise_at",
     batch=lambda x, v, rest, index, mapped, size: _write_batch(
         "increment_at", x, v, rest, index, mapped, size
     ),

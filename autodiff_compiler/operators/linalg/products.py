@@ -225,7 +225,7 @@ matmul = bilinear(
     numpy=_matmul_numpy,
     result=_matmul_type,
     adjoint={"a": _matmul_left, "b": _matmul_right},
-    label="{a}_matmul_{b}",
+    label="{a}_matmul_{b} product",
     batch=lambda a, b, mapped: _matmul_batch(a, b, mapped),
 )
 

@@ -207,7 +207,6 @@ list_unrepeat: OpDef = OpDef(
         "x": lambda: None,
     },
     linear_in=("v",),
-    word="list_fold",
 )
 
 
@@ -225,7 +224,7 @@ list_sum: OpDef = OpDef(
     numpy="sum({x})",
     result=lambda types: _sum_type(item_of(types[0])),
     adjoint={"x": lambda ct, x: list_broadcast(ct, x)},
-    label="{x}_sum",
+    label="{x}_sum total",
     linear_in=("x",),
 )
 
@@ -237,7 +236,6 @@ list_broadcast: OpDef = OpDef(
     result=lambda types: types[1],
     adjoint={"v": lambda ct, v: list_sum_items(ct, v), "x": lambda: None},
     linear_in=("v",),
-    word="list_spread",
 )
 
 list_sum_items: OpDef = OpDef(
@@ -248,7 +246,6 @@ list_sum_items: OpDef = OpDef(
     result=lambda types: types[1],
     adjoint={"x": lambda ct, x: list_broadcast(ct, x), "v": lambda: None},
     linear_in=("x",),
-    word="list_total",
 )
 
 

@@ -7,6 +7,7 @@ __macro__ = True
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
@@ -194,7 +195,8 @@ def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
 def _softmax_parts(x: Any, axis: int) -> Any:
     if x.dtype_name not in ("float32", "float64"):
         return None  # float16 is computed in float32
-    powers = exp(x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False))
+    shifted = named("shifted", x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False))
+    powers = named("powers", exp(shifted))
     return powers / sum_(powers, axes=(axis,), keepdims=True)
 
 
@@ -202,7 +204,7 @@ def _log_softmax_parts(x: Any, axis: int) -> Any:
     if x.dtype_name not in ("float32", "float64"):
         return None
     largest = OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False)
-    shifted = x - stop_gradient(largest)
+    shifted = named("shifted", x - stop_gradient(largest))
     return shifted - log(sum_(exp(shifted), axes=(axis,), keepdims=True))
 
 

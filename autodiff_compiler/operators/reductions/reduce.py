@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
 from autodiff_compiler.operators.core.declare import (
@@ -184,7 +185,7 @@ def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
         result=_result(_ordered),
         adjoint={"x": back},
         tangent={"x": forward},
-        label=f"{name}_{{x}}",
+        label=f"{name}_{{x}} {name}imum",
         batch="axes",
     )
 
@@ -232,7 +233,7 @@ all = zero_gradient(
     "True if every element over axes is nonzero.",
     numpy=_call("all"),
     result=_result(lambda dtype: "bool"),
-    label="all_{x}",
+    label="all_{x} all_true",
     batch="axes",
 )
 
@@ -241,7 +242,7 @@ any = zero_gradient(
     "True if some element over axes is nonzero.",
     numpy=_call("any"),
     result=_result(lambda dtype: "bool"),
-    label="any_{x}",
+    label="any_{x} any_true",
     batch="axes",
 )
 
@@ -256,7 +257,7 @@ def _spread_numpy(function: str) -> Callable[..., str]:
 
 
 def _centred(x: Any, axes: Any) -> Any:
-    return x - mean(x, axes=axes, keepdims=True)
+    return named("centered", x - named("mean", mean(x, axes=axes, keepdims=True)))
 
 
 def _var_parts(x: Any, axes: Any, keepdims: bool, ddof: int) -> Any:

@@ -166,6 +166,6 @@ argmedian = zero_gradient(
     numpy="np.argsort({x}, axis={axis}, kind='stable')"
     ".take([({x}.shape[{axis}] - 1) // 2], axis={axis})",
     result=_middle_type,
-    label="place_of_median_{x}",
+    label="median_place_{x} median_place",
     batch="axes",
 )

@@ -94,7 +94,6 @@ first_occurrences = zero_gradient(
     numpy="np.unique({x}, return_index=True)[1]",
     result=lambda types: ArrayType("int64", (None,)),
     label="{x}_places",
-    word="first_places",
 )
 
 

@@ -158,7 +158,7 @@ window_max: OpDef = OpDef(
     },
     decompose=_parts(maximum),
     batch="trailing",
-    label="{x}_max",
+    label="{x}_max largest",
 )
 
 

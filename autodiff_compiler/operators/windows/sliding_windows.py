@@ -214,5 +214,5 @@ tensordot: OpDef = bilinear(
     numpy="np.tensordot({a}, {b}, {axes})",
     result=_tensordot_type,
     adjoint={"a": _tensordot_left, "b": _tensordot_right},
-    label="{a}_dot_{b}",
+    label="{a}_dot_{b} product",
 )

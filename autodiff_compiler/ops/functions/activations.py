@@ -9,6 +9,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.elementwise import activation, arithmetic, special
 from autodiff_compiler.ops.core.argument_aliases import also
 from autodiff_compiler.ops.core.shape_queries import in_dtype, is_integral, known_rank, shape_of
@@ -39,7 +40,9 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
     if approximate == "tanh":
-        inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * arithmetic.square(input))
+        scaled = math.sqrt(8.0 / math.pi) * input
+        inner = scaled * named("factor", 1.0 + 0.044715 * arithmetic.square(input))
+        inner = named("inner", inner)
         return input * activation.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
     raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.core.index_patterns import FULL
 from autodiff_compiler.operators.elementwise import arithmetic, comparisons, powers
 from autodiff_compiler.operators.indexing import concat_and_pad, indexing
@@ -195,9 +196,8 @@ def _of_singular_values(x: Any, ord: Any) -> Any:
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """Returns the cosine of the angle between x1 and x2 along an axis."""
-    sizes = _power_norm(x1, 2, axes_of(dim, x1), False) * _power_norm(
-        x2, 2, axes_of(dim, x2), False
-    )
+    norms = (named("norm", _power_norm(x, 2, axes_of(dim, x), False)) for x in (x1, x2))
+    sizes = named("norms", next(norms) * next(norms))
     return reductions.sum(x1 * x2, dim) / arithmetic.maximum(sizes, eps)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.indexing import concat_and_pad, indexing
 from autodiff_compiler.operators.windows import depthwise, sliding_windows
@@ -197,19 +197,12 @@ def _convolve(
         out = sliding_windows.tensordot(weight, view, axes=(tuple(range(1, space + 2)), inner))
         return _with_bias(_swap_first(out), bias, space)
     columns = structure.transpose(view, perm=(*inner, 0, *range(2, 2 + space)))
-    columns = _called("columns", _rows(columns, groups, kernel[1] * _product(size)))
-    taps = _called("kernel", _rows(weight, groups, kernel[0] // groups))
-    out = _called("convolved", arrays.matmul(taps, columns))
+    columns = named("columns", _rows(columns, groups, kernel[1] * _product(size)))
+    taps = named("kernel", _rows(weight, groups, kernel[0] // groups))
+    out = named("convolved", arrays.matmul(taps, columns))
     if bias is not None:
-        out = _called("convolved", out + _rows(bias, groups, kernel[0] // groups))
-    return _swap_first(_called("convolved", arrays.reshape(out, (kernel[0], -1, *count))))
-
-
-def _called(name: str, x: Any) -> Any:
-    """Returns x under this name in the generated source."""
-    if isinstance(x, Value) and not x.has_user_name:
-        x.name = name
-    return x
+        out = named("convolved", out + _rows(bias, groups, kernel[0] // groups))
+    return _swap_first(named("convolved", arrays.reshape(out, (kernel[0], -1, *count))))
 
 
 def _rows(x: Any, groups: int, rows: int) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.elementwise import activation, arithmetic
 from autodiff_compiler.operators.elementwise.activation import huber, logistic_loss
 from autodiff_compiler.ops.core.argument_aliases import also
@@ -48,12 +49,12 @@ def reduced(loss: Any, reduction: str) -> Any:
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Returns (input - target) ** 2."""
-    return reduced(arithmetic.square(input - target), reduction)
+    return reduced(arithmetic.square(named("error", input - target)), reduction)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Returns abs(input - target)."""
-    return reduced(arithmetic.abs(input - target), reduction)
+    return reduced(arithmetic.abs(named("error", input - target)), reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -62,7 +63,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
         raise ValueError(f"beta of smooth_l1_loss must not be negative, but got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    loss = huber(input - target, delta=beta)
+    loss = huber(named("error", input - target), delta=beta)
     return reduced(loss if beta == 1 else loss / beta, reduction)
 
 
@@ -71,7 +72,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     target)."""
     if delta <= 0:
         raise ValueError(f"delta of huber_loss must be positive, but got {delta}")
-    return reduced(huber(input - target, delta=delta), reduction)
+    return reduced(huber(named("error", input - target), delta=delta), reduction)
 
 
 def _class_axis(input: Any, what: str) -> int:
@@ -94,14 +95,15 @@ def nll_terms(
 ) -> tuple[Any, Any]:
     """Returns the terms of nll_loss, and the weight of each."""
     axis = _class_axis(inputs, "nll_loss")
-    counted = elementwise.not_equal(target, ignore_index)
-    target = elementwise.where(counted, target, 0)
+    counted = named("counted", elementwise.not_equal(target, ignore_index))
+    target = named("classes", elementwise.where(counted, target, 0))
     chosen = arrays.gather_elements(inputs, axis, arrays.expand_dims(target, axis))
-    loss = elementwise.where(counted, -arrays.squeeze(chosen, axis), 0.0)
-    share = in_dtype(counted, dtype_of(inputs))
+    chosen = named("log_likelihood", arrays.squeeze(named("chosen", chosen), axis))
+    loss = named("losses", elementwise.where(counted, -chosen, 0.0))
+    share = named("weights", in_dtype(counted, dtype_of(inputs)))
     if weight is not None:
-        of_target = arrays.gather(weight, target, 0)
-        loss, share = loss * of_target, share * of_target
+        of_target = named("class_weights", arrays.gather(weight, target, 0))
+        loss, share = named("losses", loss * of_target), named("weights", share * of_target)
     if label_smoothing:
         spread = inputs
         if weight is not None:
@@ -126,7 +128,7 @@ def nll_loss(
     """
     loss, share = nll_terms(inputs, target, weight, ignore_index, label_smoothing)
     if reduction == "mean":
-        return reductions.sum(loss) / reductions.sum(share)
+        return reductions.sum(loss) / named("total_weight", reductions.sum(share))
     return reduced(loss, reduction)
 
 
@@ -141,7 +143,7 @@ def cross_entropy(
     """Returns ``nll_loss`` of log_softmax(input); the target holds classes, or their
     probabilities."""
     axis = _class_axis(input, "cross_entropy")
-    logs = reductions.log_softmax(input, axis)
+    logs = named("log_probs", reductions.log_softmax(input, axis))
     if rank_of(target) != rank_of(input):
         return nll_loss(logs, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:
@@ -189,9 +191,10 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
 
     'batchmean' divides the sum by the size of axis 0.
     """
-    none = elementwise.equal(labels, 0.0)
-    certain = arithmetic.log(elementwise.where(none, 1.0, labels))
-    loss = labels * (certain - elementwise.where(none, 0.0, logits))
+    none = named("is_zero", elementwise.equal(labels, 0.0))
+    positive = named("positive", elementwise.where(none, 1.0, labels))
+    ratio = arithmetic.log(positive) - elementwise.where(none, 0.0, logits)
+    loss = labels * named("log_ratio", ratio)
     if reduction == "batchmean":
         return reductions.sum(loss) / arrays.shape(logits)[0]
     return reduced(loss, reduction)
@@ -203,8 +206,8 @@ def cosine_embedding_loss(
     """Returns 1 - cos(input1, input2) where the target is 1, else the excess of the cosine over
     margin."""
     axis = _class_axis(input1, "cosine_embedding_loss")
-    cosine = scans_and_norms.cosine_similarity(input1, input2, dim=axis)
-    excess = arithmetic.relu(cosine - margin)
+    cosine = named("cosine", scans_and_norms.cosine_similarity(input1, input2, dim=axis))
+    excess = named("excess", arithmetic.relu(cosine - margin))
     return reduced(elementwise.where(target > 0, 1.0 - cosine, excess), reduction)
 
 

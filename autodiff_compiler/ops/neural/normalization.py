@@ -13,6 +13,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.elementwise import arithmetic as records
 from autodiff_compiler.operators.elementwise import powers
 from autodiff_compiler.ops.core.primitive_base import Primitive, primitive
@@ -22,7 +23,8 @@ from autodiff_compiler.ops.functions import arrays, creation, reductions
 
 def standardized(x: Any, mean: Any, variance: Any, eps: float) -> Any:
     """Returns (x - mean) / sqrt(variance + eps)."""
-    return (x - mean) / records.sqrt(variance + eps)
+    centered, std = named("centered", x - mean), named("std", records.sqrt(variance + eps))
+    return named("x_hat", centered / std)
 
 
 def _scaled(x: Any, weight: Any, bias: Any) -> Any:
@@ -42,7 +44,8 @@ def layer_norm(
 
 def _statistics(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
     """Returns mean and variance, with the axes kept."""
-    return reductions.mean(x, axes, True), reductions.var(x, axes, 0, True)
+    mean = named("mean", reductions.mean(x, axes, True))
+    return mean, named("variance", reductions.var(x, axes, 0, True))
 
 
 def group_norm(
@@ -62,10 +65,11 @@ def group_norm(
             "make the number of channels a multiple of the number of groups",
         )
     size = channels // num_groups * math.prod(rest)
-    grouped = arrays.reshape(input, (-1, num_groups, size))
+    grouped = named("grouped", arrays.reshape(input, (-1, num_groups, size)))
     mean, variance = _statistics(grouped, (2,))
     flat = standardized(grouped, mean, variance, eps)
-    return _per_channel(arrays.reshape(flat, (-1, channels, *rest)), weight, bias)
+    x_hat = named("x_hat", arrays.reshape(flat, (-1, channels, *rest)))
+    return _per_channel(x_hat, weight, bias)
 
 
 def _per_channel(x: Any, weight: Any, bias: Any) -> Any:
@@ -81,7 +85,7 @@ def channel_shaped(x: Any, rank: int) -> Any:
 def batch_statistics(x: Any) -> tuple[Any, Any]:
     """Returns mean and variance (divided by the count) of each channel, which are axis 1."""
     axes = (0, *range(2, known_rank(x, "batch_norm")))
-    return reductions.mean(x, axes), reductions.var(x, axes)
+    return named("mean", reductions.mean(x, axes)), named("variance", reductions.var(x, axes))
 
 
 def unbiased(variance: Any, x: Any, axes: Sequence[int]) -> Any:
@@ -147,8 +151,9 @@ def batch_norm(
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """Returns x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
     axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
-    scale = records.rsqrt(reductions.mean(records.square(x), axes, True) + epsilon)
-    return x * scale * gamma, scale
+    square = named("mean_square", reductions.mean(records.square(x), axes, True))
+    inv_rms = named("inv_rms", records.rsqrt(square + epsilon))
+    return named("x_hat", x * inv_rms) * gamma, inv_rms
 
 
 LRN = primitive(

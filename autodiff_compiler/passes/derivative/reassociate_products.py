@@ -33,11 +33,11 @@ with a number.
 func @f(%x: f32[8,9], %y: f32[8,9], %v: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
   %w: f32[8,1] = add %v, 0.1
   %s: f32[8,1] = sqrt %w
-  %mul_c: f32[] = mul %c, 2.0                             # adjoint
-  %b: f32[8,9] = mul %mul_c, %x                           # adjoint
+  %c_times_two: f32[] = mul %c, 2.0                       # adjoint
+  %b: f32[8,9] = mul %c_times_two, %x                     # adjoint
   %x_times_y: f32[8,9] = mul %x, %y                       # adjoint
-  %sum_x_times_y: f32[8,1] = sum %x_times_y {axes=(1,), keepdims=True}  # adjoint
-  %t: f32[8,1] = div %sum_x_times_y, %s                   # adjoint
+  %total: f32[8,1] = sum %x_times_y {axes=(1,), keepdims=True}  # adjoint
+  %t: f32[8,1] = div %total, %s                           # adjoint
   return %b, %t
 }
 """

@@ -33,8 +33,8 @@ read (%i: f32[1,8] = %h, %j: f32[1,8] = %u) {
   %j_tape_stacked: f32[9,1,8] = stack_rows %j_tape {length=9}
   %j_rows: f32[9,8] = reshape %j_tape_stacked {shape=(9, 8)}
   %i_rows_t: f32[8,9] = swap_last_axes %i_rows
-  %i_rows_t_matmul_j_rows: f32[8,8] = matmul %i_rows_t, %j_rows
-  %w: f32[8,8] = add %z, %i_rows_t_matmul_j_rows
+  %product: f32[8,8] = matmul %i_rows_t, %j_rows
+  %w: f32[8,8] = add %z, %product
   return %w
 }
 """
@@ -46,6 +46,7 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import composed
 from autodiff_compiler.ir.nodes import (
     AnyOperand,
     Function,
@@ -196,7 +197,7 @@ class _LoopFission:
         if source is None:
             source = stack_rows(self.tape(value), length=self.steps)
         flat = expect_value(reshape(source, shape=(self.steps * rows, width)))
-        flat.name = f"{value.name}_rows" if value.name else "rows"
+        flat.name = composed(value.name, "rows")
         return flat
 
     def tape(self, value: Value) -> Value:
@@ -205,7 +206,7 @@ class _LoopFission:
             if item is value:
                 return stacked
         if value not in self.tapes:
-            name = f"{value.name}_tape" if value.name else "tape"
+            name = composed(value.name, "tape")
             self.tapes[value] = Value(ListType(value.type), name)
         return self.tapes[value]
 

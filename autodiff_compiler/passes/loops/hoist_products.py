@@ -25,8 +25,8 @@ a view, such as its transpose.
 >>> print(print_function(dce(hoist_products(before))), end='')
 func @f(%x: f32[9,1,8], %w: f32[8,8], %h: f32[1,8]) -> (f32[1,8]) {
   %x_rows: f32[9,8] = reshape %x {shape=(9, 8)}
-  %x_rows_matmul_w: f32[9,8] = matmul %x_rows, %w
-  %u: f32[9,1,8] = reshape %x_rows_matmul_w {shape=(9, 1, 8)}
+  %product: f32[9,8] = matmul %x_rows, %w
+  %u: f32[9,1,8] = reshape %product {shape=(9, 1, 8)}
   %a: f32[1,8], %n: int = for %p, %k in (0, 9, 1) carry (%c: f32[1,8] = %h) \
 read (%u.1: f32[1,8] = %u) {
     %s: f32[1,8] = add %u.1, %c
@@ -43,6 +43,7 @@ from dataclasses import replace
 
 from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import composed
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType
@@ -143,7 +144,7 @@ class _LoopFission:
             return False
         with self.builder, self.builder.at(op.span, op.role):
             flat = reshape(source, shape=(steps * rows, inner))
-            flat.name = f"{source.name}_rows" if source.name else "rows"
+            flat.name = composed(source.name, "rows")
             product = reshape(matmul(flat, self.outside_of(matrix)), shape=(steps, rows, columns))
         product.name, product.has_user_name = op.result.name, op.result.has_user_name
         self.add_port(op.result, product)

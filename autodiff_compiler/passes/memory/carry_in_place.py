@@ -43,6 +43,7 @@ from autodiff_compiler.analysis.trip_count import surely_reads, trip_count
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import AliasSet, alias_sets
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import WRITTEN_IN_LOOP
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, producers_among, uses_of
 from autodiff_compiler.ir.types import size_of
@@ -186,7 +187,7 @@ def _with_copied_init(function: Function, param: Value) -> Function:
         unsure = init not in function.params and paths.may_be_unset(init)
         if unsure and not surely_reads(loop, param):
             return (op,)
-        with builder, builder.at(op.span, op.role):
+        with builder, builder.at(op.span, op.role), builder.with_aside(WRITTEN_IN_LOOP):
             copied = copy(init)
         copied.name, copied.has_user_name = param.name, True
         return (*builder.ops, with_inits(op, {number: copied}))

@@ -23,6 +23,7 @@ from typing import Any
 
 from autodiff_compiler.analysis.trip_count import surely_reads
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import SHARES_NOTHING, WRITTEN_IN_LOOP
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import Producers, producers
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -65,7 +66,8 @@ class _CopyInsertion:
         if maker is not None and maker.name in ("make_tuple", "make_dict"):
             return self.owned_container(operand, maker)
         if isinstance(operand.type, ListType):
-            with self.builder, self.builder.at(maker.span if maker else self.function.span):
+            span = maker.span if maker else self.function.span
+            with self.builder, self.builder.at(span), self.builder.with_aside(SHARES_NOTHING):
                 copied = list_own(operand)
             copied.name, copied.has_user_name = operand.name, operand.has_user_name
             return copied
@@ -96,7 +98,7 @@ class _CopyInsertion:
     def copied(self, array: Value, maker: Op | None) -> Value:
         # The copy of an argument belongs to no line of the user's.
         span = NOWHERE if maker is None or maker.name == "item" else maker.span
-        with self.builder, self.builder.at(span):
+        with self.builder, self.builder.at(span), self.builder.with_aside(SHARES_NOTHING):
             result = copy(array)
         if self.function.role in ("value", "forward"):
             result.name, result.has_user_name = array.name, array.has_user_name
@@ -138,7 +140,7 @@ class _CopiedInits:
             for result in [each for each in op.results if each in self.results]:
                 loop, builder = Loop(op), Builder()
                 place = loop.carried.index(result)
-                with builder, builder.at(op.span, op.role):
+                with builder, builder.at(op.span, op.role), builder.with_aside(WRITTEN_IN_LOOP):
                     copied = copy(loop.inits[place])
                 copied.name, copied.has_user_name = loop.carry_params[place].name, True
                 ops += builder.ops

@@ -30,8 +30,8 @@ func @f(%x: f32[4]) -> (f32[4,4]) {
   %y: f32[4], %t.2: f32[4,4], %n: int = for %p, %k in (0, 3, 1) \
 carry (%c: f32[4] = %x, %t.3: f32[4,4] = %t.1) {
     %u: f32[4] = sin %c
-    %add_p: int = add %p, 1
-    %t.4: f32[4,4] = set_item %t.3, %u, %add_p {index=(('op', 0),)}
+    %p_plus_one: int = add %p, 1
+    %t.4: f32[4,4] = set_item %t.3, %u, %p_plus_one {index=(('op', 0),)}
     yield carry %u, %t.4
   }
   return %t.2

@@ -26,6 +26,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import NONE, AliasSet, alias_sets, destination_of, memory_effect
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.ir.labels import WRITTEN_IN_LOOP, WRITTEN_LATER
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, producers, uses_of
 from autodiff_compiler.ir.types import ArrayType, size_of
@@ -255,7 +256,7 @@ def _with_copies(function: Function, repairs: _Repairs, facts: _Facts) -> Functi
 
 def _copied_part(view: Op) -> Iterator[Op]:
     builder = Builder()
-    with builder, builder.at(view.span, view.role):
+    with builder, builder.at(view.span, view.role), builder.with_aside(WRITTEN_LATER):
         copy(builder.make(view.opdef, view.operands, view.attrs))
     *before, last = builder.ops
     yield from before
@@ -267,7 +268,7 @@ def _with_copied_yields(op: Op, copied: Set[Value], facts: _Facts) -> Op:
 
     def region(inner: Region) -> Region:
         builder, yields = Builder(), list(inner.yields)
-        with builder, builder.at(op.span, op.role):
+        with builder, builder.at(op.span, op.role), builder.with_aside(WRITTEN_LATER):
             for place, value in enumerate(yields):
                 if op.results[place] in copied and not facts.is_unset(value):
                     surely = value in facts.function.params or not facts.paths.may_be_unset(value)
@@ -279,7 +280,7 @@ def _with_copied_yields(op: Op, copied: Set[Value], facts: _Facts) -> Op:
 
 def _with_copied_inits(op: Op, numbers: Set[int], facts: _Facts) -> list[Op]:
     builder, loop, inits = Builder(), Loop(op), {}
-    with builder, builder.at(op.span, op.role):
+    with builder, builder.at(op.span, op.role), builder.with_aside(WRITTEN_IN_LOOP):
         for number in sorted(numbers):
             copied = (copy if facts.is_set(loop, number) else copy_if_set)(loop.inits[number])
             copied.name, copied.has_user_name = loop.carry_params[number].name, True

@@ -40,6 +40,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import WRITTEN_IN_LOOP
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import free_values, map_regions, uses_of
 from autodiff_compiler.ir.types import DictType, ListType, TupleType, Type
@@ -240,7 +241,7 @@ def _with_copies(region: Region, entries: dict[Op, set[int]]) -> Region:
         now = map_regions(op, lambda inner: _with_copies(inner, entries))
         if op in entries:
             builder, inits = Builder(), Loop(now).inits
-            with builder, builder.at(op.span, op.role):
+            with builder, builder.at(op.span, op.role), builder.with_aside(WRITTEN_IN_LOOP):
                 lists = [n for n in sorted(entries[op]) if isinstance(inits[n], Value)]
                 copies = {number: list_copy(inits[number]) for number in lists}
             ops += builder.ops

@@ -18,10 +18,10 @@ exponentials that exist already.
 >>> print(print_function(decompose(before)), end='')
 func @f(%x: f32[300,200]) -> (f32[300,200]) {
   %max_x: f32[300,1] = max %x {axes=(1,), first=False, keepdims=True}
-  %x_minus_max_x: f32[300,200] = sub %x, %max_x
-  %exp_x_minus_max_x: f32[300,200] = exp %x_minus_max_x
-  %sum_exp_x_minus_max_x: f32[300,1] = sum %exp_x_minus_max_x {axes=(1,), keepdims=True}
-  %y!: f32[300,200] = div %exp_x_minus_max_x, %sum_exp_x_minus_max_x
+  %shifted: f32[300,200] = sub %x, %max_x
+  %powers: f32[300,200] = exp %shifted
+  %sum_powers: f32[300,1] = sum %powers {axes=(1,), keepdims=True}
+  %y!: f32[300,200] = div %powers, %sum_powers
   return %y
 }
 """

@@ -31,8 +31,8 @@ carry (%b.1: f32[1000000] = %b_whole, %s.1: f32[] = %filled) {
     %b.3: f32[1000000] = after_write %b.2, %b.1
     %c: f32[62500] = exp %b.2
     %sum_c: f32[] = sum %c {axes=None, keepdims=False}
-    %s_plus_sum_c: f32[] = add %s.1, %sum_c
-    yield carry %b.3, %s_plus_sum_c
+    %total: f32[] = add %s.1, %sum_c
+    yield carry %b.3, %total
   }
   return %b, %s
 }
@@ -47,6 +47,7 @@ from dataclasses import dataclass, replace
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import NONE, AliasSet, destination_of, is_row
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import composed
 from autodiff_compiler.ir.nodes import (
     AnyOperand,
     Function,
@@ -242,7 +243,7 @@ class _TiledLoop:
         if _is_total(op):
             return full(shape=type_.shape, dtype=type_.dtype, value=0)
         init = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
-        init.name = f"{op.result.name}_whole" if op.result.name else "whole"
+        init.name = composed(op.result.name, "whole")
         return init
 
     def tile_of(self, operand: AnyOperand, shape: Sequence[int]) -> AnyOperand:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import composed
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, DictType, Dim, ListType, TupleType, Type
@@ -48,7 +49,7 @@ def loop_over_examples(
         for number, (part, type_) in enumerate(parts):
             if isinstance(type_, ArrayType):
                 sources.append(part)
-                params.append(Value(type_, f"{part.name}_i" if part.name else ""))
+                params.append(Value(type_, composed(part.name, "i") if part.name else ""))
                 parts[number] = params[-1], type_
     with builder.block() as ops:
         mapping: dict[Value, AnyOperand] = dict(shared)

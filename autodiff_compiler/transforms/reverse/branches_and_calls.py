@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.labels import WRITTEN_IN_LOOP
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type
@@ -128,7 +129,7 @@ class _BranchSweep:
         """
         inside = set(parts.saved)
         unsaved = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
-        with self.builder.block() as ops:
+        with self.builder.block() as ops, self.builder.with_aside(WRITTEN_IN_LOOP):
             copies: dict[Value, AnyOperand] = {value: copy(value) for value in unsaved}
         forward = (*parts.forward, *(replace(op, role="primal") for op in ops))
         saved = (*parts.saved, *(op.result for op in ops))

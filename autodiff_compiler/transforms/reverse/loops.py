@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.trip_count import tape_length, trip_count
 from autodiff_compiler.ir.builder import read_type
+from autodiff_compiler.ir.labels import composed
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, expect_value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
@@ -278,7 +279,7 @@ class ReversedLoop:
         for yielded, result in zip(loop.stack_yields, loop.stacked):
             if value is yielded and read_type(result.type) == value.type:
                 return self._stacked(result) if self._is_stacked(result) else result
-        tape = Value(ListType(value.type), f"{value.name}_tape" if value.name else "tape")
+        tape = Value(ListType(value.type), composed(value.name, "tape"))
         self.tapes.append((value, tape))
         return tape if value in self.sweep.unset else self._stacked(tape)
 

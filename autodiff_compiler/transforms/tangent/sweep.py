@@ -23,8 +23,8 @@ be swept again, in either direction.
   %dot_u!: f32[2] = mul %dot_x, %z
   %out!: f32[2] = tanh %u
   %out_times_out: f32[2] = mul %out, %out
-  %sub_out_times_out: f32[2] = sub 1.0, %out_times_out
-  %dot_out!: f32[2] = mul %dot_u, %sub_out_times_out
+  %difference: f32[2] = sub 1.0, %out_times_out
+  %dot_out!: f32[2] = mul %dot_u, %difference
   return %out, %dot_out
 }
 """

@@ -31,7 +31,7 @@ def decay_backward(residuals, d_h):
     d_w = np.zeros((3, 3), np.float32)
     for i in reversed(range(n)):
         h, branch, h_1 = h_tape[i], branch_tape[i], h_tape[i + 1]
-        if branch:  # 21| if self.sum(u) > 0:
+        if branch:    # 21| if self.sum(u) > 0:
             # 22| h = self.tanh(u)
             d_u = d_h * (1.0 - h_1 * h_1)
         else:
@@ -41,5 +41,5 @@ def decay_backward(residuals, d_h):
         d_h = np.dot(d_u, w.T)
         d_w = d_w + np.dot(h.T, d_u)
     # 19| for i in range(n):
-    d_x = d_h.copy()
+    d_x = d_h.copy()  # copied: results share no memory
     return d_x, d_w

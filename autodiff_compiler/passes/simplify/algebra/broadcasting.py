@@ -18,8 +18,8 @@ broadcast array and numbers moves before the broadcast, to fewer elements.
 ... ''')
 >>> print(print_function(dce(simplify_algebra(before))), end='')
 func @f(%x: f32[8,9], %c: f32[]) -> (f32[8,9]) {
-  %div_c: f32[] = div %c, 72
-  %y!: f32[8,9] = mul %x, %div_c
+  %scaled_c: f32[] = div %c, 72
+  %y!: f32[8,9] = mul %x, %scaled_c
   return %y
 }
 """

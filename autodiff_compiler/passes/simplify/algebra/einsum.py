@@ -18,8 +18,8 @@ that forward made. Transposes are views, which BLAS accepts.
 >>> print(print_function(simplify_algebra(before)), end='')
 func @f(%x: f32[5,8], %w: f32[8,9], %y: f32[5,9]) -> (f32[5]) {
   %x_matmul_w: f32[5,9] = matmul %x, %w
-  %y_times_x_matmul_w: f32[5,9] = mul %y, %x_matmul_w
-  %s!: f32[5] = sum %y_times_x_matmul_w {axes=(1,), keepdims=False}
+  %product: f32[5,9] = mul %y, %x_matmul_w
+  %s!: f32[5] = sum %product {axes=(1,), keepdims=False}
   return %s
 }
 """

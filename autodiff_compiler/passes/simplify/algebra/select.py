@@ -21,9 +21,9 @@ zero that is added to another one may change. The user's own operations are not 
 ... ''')
 >>> print(print_function(dce(simplify_algebra(before))), end='')
 func @f(%c: bool[8,9], %d: f32[]) -> (f32[8,9]) {
-  %mul_d: f32[] = mul %d, 0.9                             # adjoint
+  %scaled_d: f32[] = mul %d, 0.9                          # adjoint
   %minus_d: f32[] = neg %d                                # adjoint
-  %y: f32[8,9] = where %c, %mul_d, %minus_d               # adjoint
+  %y: f32[8,9] = where %c, %scaled_d, %minus_d            # adjoint
   return %y
 }
 """

@@ -23,9 +23,9 @@ user's that an infinity might meet.
 func @f(%v: f32[8], %w: f32[3,9]) -> (f32[8,2]) {
   %v_reshaped: f32[8,1] = reshape %v {shape=(8, 1)}       # adjoint
   %w_item: f32[1,9] = index %w {index=(('slice', 1, 2, None),)}  # adjoint
-  %w_item_item: f32[1,2] = index %w_item \
+  %w_item.1: f32[1,2] = index %w_item \
 {index=(('slice', None, None, None), ('slice', None, 2, None))}
-  %y!: f32[8,2] = matmul %v_reshaped, %w_item_item
+  %y!: f32[8,2] = matmul %v_reshaped, %w_item.1
   return %y
 }
 """
