@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from string import Formatter
+from typing import Any
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.statements.loops import build_loop
@@ -44,6 +45,7 @@ from autodiff_compiler.ir.aliasing import destination_of
 from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
+from autodiff_compiler.operators.core.declare import as_fraction
 from autodiff_compiler.span import NOWHERE, Span
 
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
@@ -273,7 +275,7 @@ class StatementBuilder:
     def operand(self, operand: AnyOperand) -> ast.expr:
         """Returns the tree of an operand. If its expression is pending, takes it."""
         if not isinstance(operand, Value):
-            return literal(operand)
+            return number(operand)
         expression = self.pending.get(operand)
         if expression is None:
             return name_of(self.variable_of(operand))
@@ -396,6 +398,14 @@ class StatementBuilder:
                     self.skipped.add(op)
             if any(target is not None for target in targets):
                 self.emit(Assign(tuple(targets), name_of(param), unpacks=True))
+
+
+def number(value: Any) -> ast.expr:
+    """Returns the tree of a literal; a float with many digits as a quotient, if it is one."""
+    fraction = as_fraction(value)
+    if fraction is None:
+        return literal(value)
+    return ast.BinOp(literal(fraction[0]), ast.Div(), literal(fraction[1]))
 
 
 def _line(span: Span) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __macro__ = True
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -277,4 +278,26 @@ def number_text(value: Any) -> str:
     >>> number_text(1.5), number_text(float("-inf"))
     ('1.5', '-np.inf')
     """
+    if (fraction := as_fraction(value)) is not None:
+        return f"{fraction[0]} / {fraction[1]}"
     return repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
+
+
+def as_fraction(value: Any) -> tuple[int, int] | None:
+    """Returns whole numbers whose quotient a float with many digits is, or None.
+
+    Python computes the quotient once, when it compiles the text.
+
+    >>> as_fraction(1 / 6), as_fraction(-32 / 31), as_fraction(0.25), as_fraction(math.pi)
+    ((1, 6), (-32, 31), None, None)
+    """
+    if type(value) is not float or not math.isfinite(value) or len(repr(value)) < 14:
+        return None
+    size = abs(value)
+    for numerator in range(1, 65):
+        divisor = numerator / size
+        if divisor >= 2**24:
+            return None
+        if numerator / max(round(divisor), 1) == size:
+            return (numerator if value > 0 else -numerator), round(divisor)
+    return None

@@ -41,6 +41,7 @@ from autodiff_compiler.passes.simplify.algebra.diagonal_products import DIAGONAL
 from autodiff_compiler.passes.simplify.algebra.einsum import EINSUM
 from autodiff_compiler.passes.simplify.algebra.gather_scatter import GATHER_SCATTER
 from autodiff_compiler.passes.simplify.algebra.permutations import PERMUTATIONS
+from autodiff_compiler.passes.simplify.algebra.scaling import SCALING
 from autodiff_compiler.passes.simplify.algebra.select import SELECT
 from autodiff_compiler.passes.simplify.algebra.softmax import SOFTMAX
 from autodiff_compiler.passes.simplify.algebra.zero_blocks import ZERO_BLOCKS
@@ -322,6 +323,7 @@ def _times_zero(match: Match) -> Any:
 
 
 RULES = (
+    *SCALING,
     Rule("x * 1", "mul", lambda match: _other(match, lambda operand: _is(operand, 1))),
     Rule("x * ones", "mul", lambda match: _beside_filled(match, 1)),
     Rule("ones * mask", "mul", _ones_times_mask),
