@@ -101,16 +101,16 @@ def loss_backward(residuals):
     x, v, h, error, error_times_error = residuals
     # 31| return (error * error).mean()
     d_out = np.float32(1)
-    div_d_out = d_out / error_times_error.size
-    d_error = np.broadcast_to(div_d_out, error_times_error.shape) * error
+    d_out_over_size = d_out / error_times_error.size
+    d_error = np.broadcast_to(d_out_over_size, error_times_error.shape) * error
     d_error_1 = d_error + d_error
     # 30| error = ops.matmul(h, self.v) - y
     d_h = np.dot(d_error_1, v.T)
     d_v = np.dot(h.T, d_error_1)
     # 29| h = ops.tanh(ops.matmul(x, self.w) + self.b)
-    d_x_matmul_w_plus_b = d_h * (1.0 - h * h)
-    d_b = d_x_matmul_w_plus_b.sum(axis=0)  # b was broadcast f32[8] -> f32[n,8]
-    d_w = np.dot(x.T, d_x_matmul_w_plus_b)
+    d_total = d_h * (1.0 - h * h)
+    d_b = d_total.sum(axis=0)  # b was broadcast f32[8] -> f32[n,8]
+    d_w = np.dot(x.T, d_total)
     return d_w, d_b, d_v
 '''
 

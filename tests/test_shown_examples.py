@@ -131,7 +131,8 @@ def test_the_tagger_remembers(capsys: pytest.CaptureFixture[str]) -> None:
     module = load("lstm_tagger")
     assert module.main() > 0.98
     loops = ["for t in range(1200):", "for t in reversed(range(1200)):"]
-    loops += ["for i in range(0, 16, 4):"]  # the rows of the table, four sequences at a time
+    # The rows of the table, four sequences at a time; i is a gate.
+    loops += ["for i_1 in range(0, 16, 4):"]
     assert module.loops(1200) == loops
     assert "\n  ".join(loops) in capsys.readouterr().out
 

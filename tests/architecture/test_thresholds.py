@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "autodiff_compiler"
 OTHERS = {"common", "cost_model", "nn", "numpy", "testing", "vocabulary"}
 #: Numbers that are rules, and no thresholds: where each stands, and what it is.
 RULES = {
+    "scaling.LARGEST_DIVISOR": "whole numbers that every float holds",
     "labels.LENGTH_LIMIT": "layout of names",
     "labels.WORD_LIMIT": "layout of names",
     "nodes.WHOLE": "whole numbers that every float holds",

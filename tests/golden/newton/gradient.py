@@ -15,8 +15,8 @@ def root_forward(a):
     count = 0
     x_tape = []
     while True:                # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
-        abs_x_times_x_minus_a = np.abs(x * x - a)
-        if not abs_x_times_x_minus_a.sum() > 0.001:
+        abs_difference = np.abs(x * x - a)
+        if not abs_difference.sum() > 0.001:
             break
         x_tape.append(x)
         x = 0.5 * (x + a / x)  # 16| x = 0.5 * (x + a / x)
@@ -31,10 +31,10 @@ def root_backward(residuals, d_x):
     for k in reversed(range(count)):
         x = x_tape[k]
         # 16| x = 0.5 * (x + a / x)
-        d_x_plus_a_over_x = d_x * 0.5
-        d_a_1 = d_a_1 + d_x_plus_a_over_x / x
-        div = d_x_plus_a_over_x * (a / x) / x
-        d_x = d_x_plus_a_over_x - div
+        d_total = d_x * 0.5
+        d_a_1 = d_a_1 + d_total / x
+        ratio = d_total * (a / x) / x
+        d_x = d_total - ratio
     # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
     d_a = d_a_1 + d_x
     return d_a

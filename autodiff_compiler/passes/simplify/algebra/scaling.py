@@ -145,7 +145,8 @@ def _times(x: Any, scale: Fraction, dtype: str) -> Any:
         return x if scale == 1 else -x
     if scale.numerator == 1 and scale.denominator < LARGEST_DIVISOR:
         return x / scale.denominator
-    return float(scale) * x if _is_exact(scale, dtype) else x / float(1 / scale)
+    is_readable = as_fraction(float(scale)) is not None  # 2 / 9 * x, as the chain rule multiplies
+    return float(scale) * x if is_readable or _is_exact(scale, dtype) else x / float(1 / scale)
 
 
 def _sum_of_full(match: Match) -> Any:
@@ -170,7 +171,7 @@ def _divided(match: Match) -> Any:
         return None
     for x, other in (match.operands, match.operands[::-1]):
         value, is_filled = _number(match, other), isinstance(other, Value)
-        if type_of(x) != match.op.result.type or type(value) is not float or value <= 0:
+        if type_of(x) != match.op.result.type or type(value) is not float or not 0 < value < 1:
             continue
         divisor = round(1 / value)
         alike = _dtype(other) == dtype if is_filled else as_fraction(value) is not None
@@ -232,8 +233,8 @@ def _scaled_quotient(match: Match) -> Any:
     return maker.opdef(scaled, size)
 
 
+#: These come before the rules for arrays filled with one number.
 SCALING = (
-    *(Rule("numbers and full", name, _folded_full) for name in ("mul", "div", "neg")),
     Rule("sum of numbers", "sum", _sum_of_full),
     Rule("where of full", "where", _scalar_choice),
     Rule("x * full(1 / n)", "mul", _divided),
@@ -241,4 +242,9 @@ SCALING = (
     Rule("1 / n * c", "mul", _scaled_quotient),
     Rule("x * c * d", "mul", _scaled_once),
     Rule("x * c / d", "div", _scaled_once),
+)
+#: And these come after them.
+FOLDING = (
+    Rule("number * full", "mul", _folded_full),
+    Rule("full / number", "div", _folded_full),
 )

@@ -41,7 +41,7 @@ from autodiff_compiler.passes.simplify.algebra.diagonal_products import DIAGONAL
 from autodiff_compiler.passes.simplify.algebra.einsum import EINSUM
 from autodiff_compiler.passes.simplify.algebra.gather_scatter import GATHER_SCATTER
 from autodiff_compiler.passes.simplify.algebra.permutations import PERMUTATIONS
-from autodiff_compiler.passes.simplify.algebra.scaling import SCALING
+from autodiff_compiler.passes.simplify.algebra.scaling import FOLDING, SCALING
 from autodiff_compiler.passes.simplify.algebra.select import SELECT
 from autodiff_compiler.passes.simplify.algebra.softmax import SOFTMAX
 from autodiff_compiler.passes.simplify.algebra.zero_blocks import ZERO_BLOCKS
@@ -372,6 +372,7 @@ RULES = (
     *ZERO_BLOCKS,
     *SOFTMAX,
     *BROADCASTING,
+    *FOLDING,
 )
 
 _FAST, _EXACT = RuleSet(RULES), RuleSet(rule for rule in RULES if not rule.fast_only)
