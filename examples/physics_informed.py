@@ -80,41 +80,40 @@ import numpy as np
 
 def residual_forward(t, u_w, u_b, u_v):
     h = np.tanh(t * u_w + u_b)  # 25| h = ops.tanh(t * self.w + self.b)
-    sub_h_times_h = 1.0 - h * h
-    dot2_h = u_w * sub_h_times_h
-    mul_minus_u_w = -2.0 * u_w
-    mul_minus_u_w_1 = mul_minus_u_w * dot2_h
-    dot2_dot_h = mul_minus_u_w_1 * h
+    difference = 1.0 - h * h
+    dot2_h = u_w * difference
+    product = -2.0 * u_w
+    product_1 = product * dot2_h
+    dot2_dot_h = product_1 * h
     network = np.dot(h, u_v)    # 26| network = ops.matmul(h, self.v)
     dot2_network = np.dot(dot2_h, u_v)
     dot2_dot_network = np.dot(dot2_dot_h, u_v)
     t_times_t = t * t           # 27| return t + t * t * network
     dot2_t_times_t = t + t
-    dot_mul_dot_network = dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network
-    dot_mul_dot_t_times_t = 2.0 * (network + dot2_network * t)
-    second = dot_mul_dot_t_times_t + dot_mul_dot_network
+    dot2_product = dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network
+    dot2_product_1 = 2.0 * (network + dot2_network * t)
+    second = dot2_product_1 + dot2_product
     out = t + t_times_t * network
     error = second + out        # 40| error = second + self.u(t)
     return (
-        t, u_w, u_v, h, sub_h_times_h, dot2_h, mul_minus_u_w, mul_minus_u_w_1, dot2_dot_h,
-        t_times_t, dot2_t_times_t, error,
+        t, u_w, u_v, h, difference, dot2_h, product, product_1, dot2_dot_h, t_times_t,
+        dot2_t_times_t, error,
     )
 
 
 def residual_backward(residuals):
     (
-        t, u_w, u_v, h, sub_h_times_h, dot2_h, mul_minus_u_w, mul_minus_u_w_1, dot2_dot_h,
-        t_times_t, dot2_t_times_t, error,
+        t, u_w, u_v, h, difference, dot2_h, product, product_1, dot2_dot_h, t_times_t,
+        dot2_t_times_t, error,
     ) = residuals
     # 41| return (error * error).mean()
-    d_out = np.float32(1)
-    d_error = d_out / 24 * 2.0 * error
+    d_error = error / 12
     # 27| return t + t * t * network
     d_network = d_error * t_times_t
     d3_dot2_network = d_error * dot2_t_times_t
-    d_add_network = d_error * 2.0
-    d_network_1 = d_network + d_add_network
-    d3_dot2_network_1 = d3_dot2_network + d_add_network * t
+    d_total = d_error * 2.0
+    d_network_1 = d_network + d_total
+    d3_dot2_network_1 = d3_dot2_network + d_total * t
     # 26| network = ops.matmul(h, self.v)
     u_v_t = u_v.T
     d3_dot2_dot_h = np.dot(d_network, u_v_t)
@@ -124,16 +123,16 @@ def residual_backward(residuals):
     d_h = np.dot(d_network_1, u_v_t)
     d_u_v = d_u_v_2 + np.dot(h.T, d_network_1)
     # 25| h = ops.tanh(t * self.w + self.b)
-    d_mul_minus_u_w = d3_dot2_dot_h * h
-    d_h_1 = d_h + d3_dot2_dot_h * mul_minus_u_w_1
-    d3_dot2_h_1 = d3_dot2_h + d_mul_minus_u_w * mul_minus_u_w
-    d_u_w_1 = (d_mul_minus_u_w * dot2_h).sum(axis=0, keepdims=True) * -2.0
-    d_u_w_2 = d_u_w_1 + (d3_dot2_h_1 * sub_h_times_h).sum(axis=0, keepdims=True)
-    mul = u_w * 2.0 * d3_dot2_h_1 * h
-    d_h_2 = d_h_1 - mul
-    d_t_times_w_plus_b = d_h_2 * sub_h_times_h
-    d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was broadcast f32[16] -> f32[24,16]
-    d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
+    d_product = d3_dot2_dot_h * h
+    d_h_1 = d_h + d3_dot2_dot_h * product_1
+    d3_dot2_h_1 = d3_dot2_h + d_product * product
+    d_u_w_1 = (d_product * dot2_h).sum(axis=0, keepdims=True) * -2.0
+    d_u_w_2 = d_u_w_1 + (d3_dot2_h_1 * difference).sum(axis=0, keepdims=True)
+    product_2 = u_w * 2.0 * d3_dot2_h_1 * h
+    d_h_2 = d_h_1 - product_2
+    d_total_1 = d_h_2 * difference
+    d_u_b = d_total_1.sum(axis=0)  # u_b was broadcast f32[16] -> f32[24,16]
+    d_u_w = d_u_w_2 + (d_total_1 * t).sum(axis=0, keepdims=True)
     return d_u_w, d_u_b, d_u_v
 '''
 
