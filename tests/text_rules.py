@@ -4,7 +4,6 @@ reason."""
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import keyword
 import re
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from autodiff_compiler.emit.naming.identifiers import BUILTINS
 from autodiff_compiler.ir.labels import words
 
 #: Names that modules of generated texts bind by their imports.
@@ -33,7 +33,7 @@ def broken_rules(source: str, known: Iterable[str] = ()) -> list[str]:
     hidden = [
         f"hides Python's {name}"
         for name in bound
-        if hasattr(builtins, name) or keyword.iskeyword(name) or name in IMPORTED
+        if name in BUILTINS or keyword.iskeyword(name) or name in IMPORTED
     ]
     exempt = {*known, *(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))}
     functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

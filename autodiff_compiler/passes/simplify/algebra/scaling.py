@@ -108,7 +108,7 @@ def _scale(op: Op) -> tuple[AnyOperand, Fraction] | None:
 
 
 def _scaled_once(match: Match) -> Any:
-    """One product or quotient for two by numbers in a row, also with views between them."""
+    """A single product for two products with numbers in a row, also with views between them."""
     outer, dtype = _scale(match.op), _dtype(match.op.result)
     if outer is None or dtype is None or match.op.role == "primal":
         return None
