@@ -94,6 +94,9 @@ class Costs:
 
     # ---- Algebra: small values are computed apart from large arrays.
 
+    #: A part is compared with at most this many parts that were written before it, so that compile
+    #: time is proportional to the number of parts. Chosen, not measured.
+    compared_operations_of_chain: int = 32
     #: A factor this much smaller than a product is multiplied with other small ones first, is
     #: factored out of sums, and counts as the scale of a normalization. Chosen, not measured.
     small_factor_ratio: int = 4

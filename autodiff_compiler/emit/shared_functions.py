@@ -36,12 +36,13 @@ class SharedFunctions:
         self.names: dict[str, str] = {}
         self._entries = entries
         self._texts: list[_SharedText] = []
+        self._printed: set[str] = set()
         self._groups: dict[Key, _Group] = {}
         for function in functions:
             if function.name not in entries:
-                self._groups.setdefault(_key(function), _Group()).names.append(function.name)
+                self._groups.setdefault(_key(function), _Group()).free[function.name] = None
         for group in self._groups.values():
-            group.names.sort(key=_numbers)
+            group.free = dict.fromkeys(sorted(group.free, key=_numbers))
 
     def add(self, text: FunctionText) -> None:
         """Adds a text, or finds the earlier one that is the same."""
@@ -49,45 +50,46 @@ class SharedFunctions:
         if function.name in self._entries:
             self._texts.append(_SharedText(function.name, text))
             self.names[function.name] = function.name
+            self._printed.add(function.name)
             return
         group = self._groups[_key(function)]
-        shared = next((each for each in group.texts if each.admits(text)), None)
+        alike = group.texts.setdefault((text.skeleton, *text.params), [])
+        shared = next((each for each in alike if each.admits(text)), None)
         if shared is None:
             name = self._free_name(function, group)
             shared = _SharedText(name, text)
-            group.texts.append(shared)
+            alike.append(shared)
             self._texts.append(shared)
         self.names[function.name] = shared.name
+        self._printed.add(shared.name)
 
     def texts(self) -> Iterator[tuple[str, FunctionText]]:
         """Yields the printed name and the text of every function, callees first."""
         return ((shared.name, shared.text) for shared in self._texts)
 
     def _free_name(self, function: Function, group: _Group) -> str:
-        """Returns the first free name of a group for the text of ``function``.
+        """Takes the first free name of a group for the text of ``function``.
 
         A backward function is named like its forward function, if that name is free, and otherwise
         like none.
         """
-        used = {text.name for text in group.texts}
-        free = [name for name in group.names if name not in used]
         partner = self.names.get(_forward_name(function.name))
         if function.role != "backward" or partner is None:
-            return free[0]
-        taken = set(self.names.values())
-        for name in free:
-            if _forward_name(name) == partner:
-                return name
-        return next((name for name in free if _forward_name(name) not in taken), free[0])
+            name = next(iter(group.free))
+        elif (name := _backward_name(partner)) not in group.free:
+            unpaired = (n for n in group.free if _forward_name(n) not in self._printed)
+            name = next(unpaired, next(iter(group.free)))
+        del group.free[name]
+        return name
 
 
 @dataclass
 class _Group:
-    """The functions of one key: their names in the IR, and their texts. The texts are printed
-    under the first of the names."""
+    """The functions of one key: the names in the IR that are free, and the texts by what those that
+    can be one have in common. The texts are printed under the first of the names."""
 
-    names: list[str] = field(default_factory=list)
-    texts: list[_SharedText] = field(default_factory=list)
+    free: dict[str, None] = field(default_factory=dict)
+    texts: dict[tuple[str, ...], list[_SharedText]] = field(default_factory=dict)
 
 
 class _SharedText:
@@ -162,6 +164,16 @@ def _forward_name(backward: str) -> str:
     """
     before, _, number = backward.rpartition("_backward")
     return f"{before}_forward{number}"
+
+
+def _backward_name(forward: str) -> str:
+    """Returns the name of the backward function of a forward function.
+
+    >>> _backward_name("dense_2_forward"), _backward_name("dense_forward_2")
+    ('dense_2_backward', 'dense_backward_2')
+    """
+    before, _, number = forward.rpartition("_forward")
+    return f"{before}_backward{number}"
 
 
 __all__ = ["SharedFunctions", "common_words"]

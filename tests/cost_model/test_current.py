@@ -120,7 +120,7 @@ def test_passes_run_again_under_other_thresholds() -> None:
         assert run_until_stable(function, ("reassociate_products",)) is function
 
 
-def test_a_text_is_that_of_the_thresholds_in_force() -> None:
+def test_a_text_is_that_of_the_thresholds_in_force(memory_level: None) -> None:
     def small(x: np.ndarray) -> np.ndarray:
         return ops.sum(ops.exp(ops.sin(x)) * x)
 

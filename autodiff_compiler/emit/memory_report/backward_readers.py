@@ -4,7 +4,7 @@ need them."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Value
 from autodiff_compiler.span import NOWHERE, Span
@@ -92,7 +92,8 @@ def reading_lines(reader: ResidualReader) -> list[Span]:
         if _is_part(op):
             spans += reading_lines(ResidualReader(reader.owner, op.result))
         elif not _goes_through(op, reader.value):
-            spans += [op.span] * (op.span not in (NOWHERE, reader.owner.function.span))
+            place = replace(op.span, aside="")
+            spans += [place] * (place not in (NOWHERE, reader.owner.function.span))
         else:
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
             spans += reading_lines(ResidualReader(reader.owner, param))

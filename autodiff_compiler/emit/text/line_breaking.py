@@ -58,7 +58,7 @@ def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
     opener, value, closer = _parts(code)
     targets = opener.removesuffix(" = ")
     first = indent + len(opener) + min((start for start, _ in _brackets(value)), default=0)
-    if first > width and re.fullmatch(r"[^=:]*, [^=:]*", _flat(targets)):
+    if first >= width and re.fullmatch(r"[^=:]*, [^=:]*", _flat(targets)):
         head = _parenthesised("", targets, "", indent, width)
         tail = wrap(f"_ = {value}", indent, width)
         return [*head[:-1], tail[0].replace("_", ")", 1), *tail[1:]]

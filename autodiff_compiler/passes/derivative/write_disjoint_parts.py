@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.analysis.index_boxes import are_disjoint, padded_index, written_box
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.operators.core.declare import shape_of_type
@@ -44,10 +45,10 @@ PLACING = ("add_at", "set_item")
 def _chain(match: Match, array: AnyOperand) -> list[Op]:
     """Returns the operations that write parts into zeros to make ``array``, the last one first.
 
-    Returns none if any other operation is among them.
+    Returns none if any other operation is among them, or too many are.
     """
     chain: list[Op] = []
-    while True:
+    while len(chain) < costs().compared_operations_of_chain:
         maker = match.makers.get(array) if isinstance(array, Value) else None
         if maker is None or maker.name not in (*PLACING, "scatter") or written_box(maker) is None:
             return []
@@ -55,6 +56,7 @@ def _chain(match: Match, array: AnyOperand) -> list[Op]:
         if maker.name == "scatter":
             return chain
         array = maker.operands[0]
+    return []
 
 
 def _stored(match: Match) -> Any:

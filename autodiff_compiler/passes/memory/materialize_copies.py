@@ -23,8 +23,8 @@ func @f(%x: f32[9,3000]) -> (f32[18,2999]) {
   %t: f32[9,2,2999] = transpose %w {perm=(0, 2, 1)}
   %c: f32[18,2999] = empty {dtype='float32', shape=(18, 2999)}
   %c_reshaped: f32[9,2,2999] = reshape %c {shape=(9, 2, 2999)}
-  %into_t: f32[9,2,2999] = compute_into %t, %c_reshaped {text='np.copyto({1}, {0})'}
-  %c.1: f32[18,2999] = after_write %into_t, %c
+  %compute_into_t: f32[9,2,2999] = compute_into %t, %c_reshaped {text='np.copyto({1}, {0})'}
+  %c.1: f32[18,2999] = after_write %compute_into_t, %c
   return %c.1
 }
 """

@@ -9,7 +9,7 @@ after the ``raise``. The values that the raising branch would have yielded are n
 >>> before = parse_function('''
 ... func @f(%x: float, %bad: bool) -> (float) {
 ...   %y: float = if %bad {
-...     fail 'no' {error='ValueError'}
+...     raise 'no' {error='ValueError'}
 ...     %nothing: undefined = undefined
 ...     yield %nothing
 ...   } else {
