@@ -17,7 +17,7 @@ help:  ## print this list
 setup: $(VENV)/installed-dev  ## install what development needs, and the hooks of git
 	$(BIN)/pre-commit install
 
-test: $(VENV)/installed-test  ## run every test and doctest, of large tables a sample (4 minutes)
+test: $(VENV)/installed-test  ## run every test and doctest, of large tables a sample
 	TEST_SAMPLE=1 $(RUN) -m pytest -q -n auto
 
 test-all: $(VENV)/installed-test  ## run them with all rows of all tables

@@ -32,8 +32,9 @@ def memory_level() -> Iterator[None]:
 
 
 #: A quick run (``make test``, which sets TEST_SAMPLE) takes at most so many parameter sets of a
-#: test, spread evenly; of a test that is marked ``every_case`` it takes all of them.
-SAMPLE = 12
+#: test, spread evenly; of a test that is marked ``every_case`` it takes all of them, and of one
+#: that is marked ``thorough`` none.
+SAMPLE = 10
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -43,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     by_test: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         by_test[item.nodeid.partition("[")[0]].append(item)
-    left_out = set()
+    left_out = {item for item in items if item.get_closest_marker("thorough")}
     for cases in by_test.values():
         if len(cases) > SAMPLE and cases[0].get_closest_marker("every_case") is None:
             taken = {cases[k * len(cases) // SAMPLE] for k in range(SAMPLE)}

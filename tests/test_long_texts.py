@@ -13,6 +13,8 @@ import pytest
 
 import autodiff_compiler as ms
 
+pytestmark = pytest.mark.thorough
+
 X = np.array([0.1, 0.2, 0.3, 0.4])
 
 

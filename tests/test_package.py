@@ -52,6 +52,7 @@ def metadata_of(packages: Path) -> Message:
     return Parser().parsestr((folder / "METADATA").read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 def test_a_built_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     """The wheel holds all that the package needs: the first Cell prints there what it prints here.
 
