@@ -12,6 +12,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from autodiff_compiler import __version__
 
