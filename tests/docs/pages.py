@@ -230,7 +230,9 @@ def run_compiler(folder: Path, arguments: list[str], output: io.StringIO) -> int
 def run_program(folder: Path, arguments: list[str], output: io.StringIO) -> int:
     """Runs Python in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80"}
+    for name in ("CI", "BUILD_NUMBER"):  # with which pytest prints its summary in full
+        environment.pop(name, None)
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
