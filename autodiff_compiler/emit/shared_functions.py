@@ -101,11 +101,8 @@ class _SharedText:
         self._sizes = SizeAgnosticText(text)
 
     def admits(self, text: FunctionText) -> bool:
-        """Adds a function, if it can share the text."""
-        first = self._first
-        if len(text.lines) != len(first.lines) or text.params != first.params:
-            return False
-        if text.tags != first.tags or not self._sizes.admits(text):
+        """Adds a function of these parameters and this skeleton, if it can share the text."""
+        if text.tags != self._first.tags or not self._sizes.admits(text):
             return False
         if any(self._asides):
             pairs = zip(self._asides, text.lines)

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import grad, value_and_grad
-from autodiff_compiler.errors import CompileError
 from tests.differences import by_differences
 
 DRAW = np.random.default_rng(5)
@@ -132,22 +131,18 @@ def test_arrays_of_scalars_are_new_and_those_of_arrays_are_views(
 
 
 @pytest.mark.parametrize("equation", ["ij->ji", "ii->i", "...->..."])
-@pytest.mark.parametrize("take", [0.0, 1.0])
+@pytest.mark.parametrize("take", [0, 1, 0.0, 1.0])
 def test_einsum_without_a_sum_writes_to_no_argument(
     equation: str, take: float, tmp_path: Path
 ) -> None:
-    choice = "if take > 0.0:\n    x = np.positive(other)\n"
+    choice = "if take > 0:\n    x = np.positive(other)\n"
     body = f"{choice}w = np.einsum('{equation}', x)\nw[0] *= 2.0\nreturn np.sum(np.sin(x))\n"
     function = function_from(body, tmp_path)
     square = np.array([[0.3, -0.2], [0.1, 0.7]])
     first, second = (VECTOR.copy(), square) if take else (square, VECTOR.copy())
     before = first.copy(), second.copy()
     expected = function(first.copy(), second.copy(), OTHER, take)
-    try:
-        value, slope = value_and_grad(function, int(take))(first, second, OTHER, take)
-    except CompileError as refused:  # a rank that only the run knows
-        assert "how many dimensions" in str(refused)
-        return
+    value, slope = value_and_grad(function, int(take))(first, second, OTHER, take)
     np.testing.assert_allclose(value, expected)
     assert np.shape(slope) == (2, 2)
     assert np.array_equal(first, before[0]) and np.array_equal(second, before[1])
