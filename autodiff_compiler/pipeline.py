@@ -49,6 +49,7 @@ PIPELINE = Pipeline(
         "typed",
         "Formulas that overflow or cancel are replaced by stable operators.",
         until_stable("dce"),
+        on_functions("resolve_empty_sums"),
         until_stable("cse stabilise", flag="stabilise"),
         until_stable("simplify_algebra"),
         on_functions("decompose", when="first"),

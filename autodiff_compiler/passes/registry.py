@@ -45,6 +45,7 @@ from autodiff_compiler.passes.simplify.inline_element_calls import inline_elemen
 from autodiff_compiler.passes.simplify.inline_single_use import inline_single_use
 from autodiff_compiler.passes.simplify.merge_branches import merge_branches
 from autodiff_compiler.passes.simplify.outline_deep_branches import outline_deep_branches
+from autodiff_compiler.passes.simplify.resolve_empty_sums import resolve_empty_sums
 from autodiff_compiler.passes.simplify.simplify_loop_exits import simplify_loop_exits
 from autodiff_compiler.passes.simplify.stabilise import stabilise
 
@@ -76,6 +77,12 @@ class Pass:
 
 #: Every pass. Passes that repeat stand in the order of a round.
 REGISTRY: tuple[Pass, ...] = (
+    Pass(
+        "resolve_empty_sums",
+        "Gives the sum of a list of arrays that may be empty zeros to start from, or an exception.",
+        resolve_empty_sums,
+        levels=EVERY_LEVEL,
+    ),
     Pass(
         "stabilise",
         "Replaces formulas that overflow, cancel or divide 0 by 0 by stable operators.",

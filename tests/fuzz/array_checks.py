@@ -25,7 +25,7 @@ from autodiff_compiler import api
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.runtime.dispatch import Runtime
 from tests.fuzz.arrays import ArrayWriter, Form
-from tests.fuzz.checks import Wrong, strict
+from tests.fuzz.checks import Wrong, refused_when_called, strict
 from tests.fuzz.settings import Settings, apply_change
 
 WRT = (0, 1, 2, 3)
@@ -60,6 +60,8 @@ def array_outcome(
         return f"refused: {error.problems[0].cause}"
     except _Skip as why:
         return str(why)
+    except ValueError as error:
+        return refused_when_called(error)
 
 
 class _ArrayTrial:

@@ -25,6 +25,7 @@ from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_con
 from autodiff_compiler.common.parameter import replacing_stored_values
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
+from autodiff_compiler.passes.simplify.resolve_empty_sums import EMPTY_SUM
 from autodiff_compiler.runtime.dispatch import Runtime
 
 COUNTS = ((2, 3), (0, 1))
@@ -88,6 +89,15 @@ def outcome(seed: int, program: type, order: int = 1, small: bool = False) -> st
         if any(problem.span is None for problem in error.problems):
             raise Wrong(f"refused without a place: {error}") from None
         return f"refused: {error.problems[0].cause}"
+    except ValueError as error:
+        return refused_when_called(error)
+
+
+def refused_when_called(error: ValueError) -> str:
+    """The outcome of a program that the compiled code refuses; raises other errors again."""
+    if str(error) != EMPTY_SUM:
+        raise error
+    return "refused when called: the sum of an empty list of arrays"
 
 
 class _Trial:

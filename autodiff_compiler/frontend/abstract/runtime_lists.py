@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.join import cast_item_to, cast_to, join_types, list_type
 from autodiff_compiler.frontend.abstract.outcomes import is_caught
@@ -30,6 +30,7 @@ from autodiff_compiler.ir.types import (
     join,
 )
 from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.operators.core.structure import full
 from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.operators.lists import runtime_lists
@@ -341,33 +342,58 @@ def require_one_type(low: Evaluator, joined: Value | None) -> Value:
 
 def unpack_exactly(low: Evaluator, owner: Value, count: int) -> list[Any]:
     """Returns the items of a list that has ``count`` of them. Another number raises at run time."""
-    test = comparisons.not_equal(containers.list_length(owner), count)
+    wrong = comparisons.not_equal(containers.list_length(owner), count)
+    raise_value_error_if(low, wrong, f"{count} names are assigned from a list of another length")
+    return [read_item(low, owner, at, sure=True) for at in range(count)]
+
+
+def raise_value_error_if(low: Evaluator, test: Any, message: str) -> None:
+    """Makes the function raise a ValueError where the run-time test is true."""
     with low.builder.block() as ops:
-        message = f"{count} names are assigned from a list of another length"
         low.builder.make(effects.raise_error, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
-    return [read_item(low, owner, at, sure=True) for at in range(count)]
 
 
 def unpack_starred(low: Evaluator, owner: Value, head: int, tail: int) -> list[Any]:
     """Returns the first and the last items of a list, and between them the list of the others."""
-    test = comparisons.less(containers.list_length(owner), head + tail)
-    with low.builder.block() as ops:
-        message = f"at least {head + tail} names are assigned from a shorter list"
-        low.builder.make(effects.raise_error, (message,), {"error": "ValueError"})
-    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+    short = comparisons.less(containers.list_length(owner), head + tail)
+    message = f"at least {head + tail} names are assigned from a shorter list"
+    raise_value_error_if(low, short, message)
     middle = low.allocate("list", slice_of(low, owner, slice(head, -tail or None)))
     ends = [read_item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]
     return [*ends[:head], middle, *ends[head:]]
 
 
 def sum_of_items(low: Evaluator, owner: Value, start: Any) -> Any:
-    """Returns ``sum(owner, start)``, or None if items may differ in shape."""
+    """Returns ``sum(owner, start)``, or None if items may differ in shape.
+
+    A start of the shape of the items is the sum of an empty list. Without one, the pass
+    ``resolve_empty_sums`` decides.
+    """
     type_ = runtime_lists.item_of(owner.type)
     if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
         return None
-    total = runtime_lists.list_sum(owner)
+    wanted = runtime_lists.sum_type(type_)
+    if not isinstance(wanted, ArrayType) or runtime_lists.is_nonempty(owner):
+        total = runtime_lists.list_sum(owner, may_be_empty=False)
+    elif type_of(start) == wanted:
+        return runtime_lists.list_sum_from(owner, start)
+    elif not wanted.shape or _broadcasts_to(wanted, type_of(start)):
+        zeros = full(shape=wanted.shape, dtype=wanted.dtype, value=0)
+        total = runtime_lists.list_sum_from(owner, zeros)
+    else:
+        total = runtime_lists.list_sum(owner, may_be_empty=True)
     return total if isinstance(start, int) and start == 0 else low.binary("Add", total, start)
+
+
+def _broadcasts_to(type_: ArrayType, start: Type) -> bool:
+    """True if an array of the one type, added to one of the other, keeps the other's shape."""
+    if not isinstance(start, ArrayType) or not start.is_static or not type_.is_static:
+        return False
+    try:
+        return broadcast_shapes((type_.shape, start.shape)) == start.shape
+    except ShapeError:
+        return False
 
 
 def check_zip_lengths(low: Evaluator, sources: Sequence[Any], known: bool) -> None:

@@ -210,7 +210,7 @@ list_unrepeat: OpDef = OpDef(
 )
 
 
-def _sum_type(type_: Type) -> Type:
+def sum_type(type_: Type) -> Type:
     """Returns the type of a sum that begins with the int 0."""
     if isinstance(type_, ArrayType) and type_.dtype == "bool":
         return replace(type_, dtype="int64")
@@ -219,13 +219,25 @@ def _sum_type(type_: Type) -> Type:
 
 list_sum: OpDef = OpDef(
     "list_sum",
-    "The sum of items of one shape; for bools, the number of true items.",
+    "The sum of items of one shape; for bools, the number of true items. ``may_be_empty`` marks "
+    "a sum of arrays with axes that the pass ``resolve_empty_sums`` has to replace.",
     operands=("x",),
     numpy="sum({x})",
-    result=lambda types: _sum_type(item_of(types[0])),
+    result=lambda types, *, may_be_empty: sum_type(item_of(types[0])),
     adjoint={"x": lambda ct, x: list_broadcast(ct, x)},
     label="{x}_sum total",
     linear_in=("x",),
+)
+
+list_sum_from: OpDef = OpDef(
+    "list_sum_from",
+    "The sum of items of one type and of a start of that type; the list may be empty.",
+    operands=("x", "start"),
+    numpy="sum({x}, {start})",
+    result=lambda types: types[1],
+    adjoint={"x": lambda ct, x: list_broadcast(ct, x), "start": lambda ct: ct},
+    label="{x}_sum total",
+    linear_in=("x", "start"),
 )
 
 list_broadcast: OpDef = OpDef(
@@ -280,6 +292,24 @@ list_split: OpDef = OpDef(
     adjoint={"v": lambda ct, axis: list_concat(ct, axis=axis), "x": lambda: None},
     linear_in=("v",),
 )
+
+
+def is_nonempty(items: Any) -> bool:
+    """True if a list that this function builds is known to have items."""
+    maker = current().producer(items)
+    if maker is None:
+        return False
+    if maker.name == "list_append":
+        return True
+    if maker.name == "for":
+        loop, place = Loop(maker), maker.results.index(items)
+        if (
+            place < loop.carries
+            and is_nonempty(loop.inits[place])
+            and _appended(loop.carry_yields[place], loop.carry_params[place]) is not None
+        ):
+            return True
+    return bool(length_of(items))
 
 
 def length_of(items: Any) -> int | None:

@@ -1,4 +1,7 @@
-"""A run-time list raises where an item is read that does not exist, used or not."""
+"""A run-time list raises where an item is read that does not exist, used or not.
+
+So does the sum of an empty list of arrays where the shape of the sum shows.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor
 from autodiff_compiler.errors import CompileError
+from tests.differences import by_differences
 
 
 def _grown(x: Any, n: int) -> list:
@@ -167,3 +171,114 @@ def test_a_dict_that_grows_during_iteration_is_refused() -> None:
         program(Tensor([1.5]))
     with pytest.raises(CompileError, match="changed size during iteration"):
         ms.grad(program)(Tensor([1.5]))
+
+
+def total(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    return np.sum(np.tanh(sum(items)) + y)
+
+
+def total_in_loop(x: Any, y: float, n: int) -> Any:
+    items, result = [], y
+    for i in range(n):
+        items.append(x * i)
+    for _ in range(2):
+        result = result * y + np.sum(sum(items) * x)
+    return result
+
+
+def unused(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    sum(items)
+    return np.sum(x) * y
+
+
+def grown_total(x: Any, y: float, n: int) -> Any:
+    items = [x]
+    for i in range(n):
+        items.append(x * i)
+    return np.sum(sum(items) + y)
+
+
+def total_from(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    return np.sum(np.tanh(sum(items, np.zeros(3))) @ x + y)
+
+
+def total_from_rows(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    return np.sum(sum(items, np.ones((2, 3))) * y)
+
+
+def total_from_ints(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    return np.sum(sum(items, np.ones(3, int)) * y)
+
+
+def total_of_numbers(x: Any, y: float, n: int) -> Any:
+    items = [np.sum(x) * i for i in range(n)]
+    return sum(items) * y
+
+
+def total_of_bools(x: Any, y: float, n: int) -> Any:
+    items = [x > 0 for _ in range(n)]
+    return np.sum(sum(items, np.zeros(3, int)) * x) * y
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize(
+    "program",
+    [
+        unused,
+        total_in_loop,
+        grown_total,
+        total_from,
+        total_from_rows,
+        total_from_ints,
+        total_of_numbers,
+        total_of_bools,
+    ],
+)
+def test_the_sum_of_a_list_has_the_gradient_of_its_items(
+    program: Callable[..., Any], n: int
+) -> None:
+    _agrees_with_plain_python(program, n)
+
+
+def returned(x: Any, y: float, n: int) -> Any:
+    items = [x * y * i for i in range(n)]
+    return sum(items)
+
+
+def raised_in_a_branch(x: Any, y: float, n: int) -> Any:
+    items = [x * i for i in range(n)]
+    rows = np.sin(sum(items))
+    if y > 0:
+        return np.sum(rows * y)
+    return np.sum(rows + x)
+
+
+@pytest.mark.parametrize("program", [total, raised_in_a_branch])
+def test_the_sum_of_an_empty_list_of_arrays_is_an_error(program: Callable[..., Any]) -> None:
+    """Python's sum is the int 0: ``np.sum(0 + y)`` is one ``y``, not one for each element."""
+    for n in (1, 3):
+        _agrees_with_plain_python(program, n)
+    for transform in (ms.grad, ms.value_and_grad):
+        with pytest.raises(ValueError, match="sum of an empty list of arrays has no shape"):
+            transform(program, (0, 1))(np.array([0.3, -0.4, 0.7]), 1.5, 0)
+
+
+def test_the_sum_that_is_returned_is_an_array() -> None:
+    x = np.array([0.3, -0.4, 0.7])
+    np.testing.assert_allclose(ms.jit(returned)(x, 1.5, 3), returned(x, 1.5, 3))
+    with pytest.raises(ValueError, match="sum of an empty list of arrays has no shape"):
+        ms.jit(returned)(x, 1.5, 0)
+
+
+def _agrees_with_plain_python(program: Callable[..., Any], n: int) -> None:
+    x, y = np.array([0.3, -0.4, 0.7]), 1.5
+    value, slopes = ms.value_and_grad(program, (0, 1))(x, y, n)
+    np.testing.assert_allclose(value, program(x, y, n), rtol=1e-12)
+    for place, slope in enumerate(slopes):
+        expected = by_differences(program, place, (x, y, n))
+        np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-8)
