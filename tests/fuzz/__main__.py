@@ -14,14 +14,21 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import TypeAlias
 
 from autodiff_compiler import compile_info
 from tests.fuzz.checks import loaded
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.shrink import ready_test, smaller
 
+#: The first seed, the number of seeds, and their kind.
+Batch: TypeAlias = tuple[int, int, str]
+#: How the seeds ended, the kinds of nodes in their texts, and what went wrong.
+Outcome: TypeAlias = tuple[Counter[str], Counter[str], list[str]]
 BATCH = 20
 #: Bytes of memory that a process may take: a program that needs more fails by itself.
 MEMORY = 6 << 30
@@ -29,8 +36,8 @@ MEMORY = 6 << 30
 SPECIFIC = re.compile(r"'[^']*'|\d+")
 
 
-def batch(first: int, count: int, name: str) -> tuple[Counter[str], Counter[str], list[str]]:
-    """How the seeds ended, the kinds of nodes in their texts, and what went wrong."""
+def batch(first: int, count: int, name: str) -> Outcome:
+    """Runs ``count`` programs from the seed ``first`` on."""
     gc.set_threshold(100_000)
     kind = KINDS[name]
     small, seeds = bool(first // BATCH % 2), range(first, first + count)
@@ -63,6 +70,31 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
+def _outcomes(batches: Sequence[Batch]) -> Iterator[Outcome]:
+    """What ``batch`` returns for each of them. One that kills its process is run again, by itself.
+
+    If it does so again, it is wrong.
+    """
+    lost = []
+    with _pool(os.cpu_count()) as pool:
+        running = [(pool.submit(batch, *each), each) for each in batches]
+        for future, each in running:
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                lost.append(each)
+    for each in lost:
+        with _pool(1) as pool:
+            try:
+                yield pool.submit(batch, *each).result()
+            except BrokenProcessPool:
+                yield Counter(WRONG=1), Counter(), [f"# a process died: {each}"]
+
+
+def _pool(processes: int | None) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(processes, initializer=_limit_memory)
+
+
 def main(count: int, first: int = 0, kind: str = "") -> int:
     """Runs the seeds from ``first`` on; the exit status."""
     ends: Counter[str] = Counter()
@@ -70,14 +102,13 @@ def main(count: int, first: int = 0, kind: str = "") -> int:
     starts = range(first, first + count, BATCH)
     sizes = [min(BATCH, first + count - start) for start in starts]
     names = [kind or ("arrays" if start // BATCH % 8 < 6 else "cells") for start in starts]
-    with ProcessPoolExecutor(os.cpu_count(), initializer=_limit_memory) as pool:
-        for done, (ended, seen, wrong) in enumerate(pool.map(batch, starts, sizes, names), 1):
-            if not done % 50:
-                print(f"{done * BATCH} of {count}", file=sys.stderr, flush=True)
-            ends += ended
-            kinds += seen
-            for text in wrong:
-                print(text, flush=True)
+    for done, (ended, seen, wrong) in enumerate(_outcomes(list(zip(starts, sizes, names))), 1):
+        if not done % 50:
+            print(f"{done * BATCH} of {count}", file=sys.stderr, flush=True)
+        ends += ended
+        kinds += seen
+        for text in wrong:
+            print(text, flush=True)
     print(f"programs: {count}")
     for name, number in ends.most_common():
         print(f"  {number} {name}")
