@@ -11,6 +11,7 @@ import pytest
 
 from autodiff_compiler import get_context, set_context
 from autodiff_compiler.faults import COUNT
+from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, find_compiler
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,15 @@ def memory_level() -> Iterator[None]:
     set_context(opt_level=2)
     yield
     set_context(opt_level=before)
+
+
+@pytest.fixture(scope="session")
+def c_compiler() -> Compiler:
+    """The C compiler of this machine. Where there is none, tests that need it are left out."""
+    try:
+        return find_compiler()
+    except NativeUnavailable as missing:
+        pytest.skip(str(missing))
 
 
 #: A quick run (``make test``, which sets TEST_SAMPLE) takes at most so many parameter sets of a

@@ -1,0 +1,135 @@
+"""Descriptions of compiled functions: how Python calls them.
+
+A printed C file has an adapter ``int32_t name(void **p)``. It takes its arguments as one array of
+pointers: to the inputs, the symbolic sizes, the outputs, the services and the workspace, in this
+order. The last two are there only if the description asks for them. The pointer of an array leads
+to its first element. The pointer of a number leads to a ``double``, ``int64_t`` or ``bool``, and
+that of a size to an ``int64_t``.
+
+The adapter returns 0, or the number of an error: 1 if there is no memory, 2 if a poll of the
+services returned true, and 16 + k for row k of the description's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+
+class Array(NamedTuple):
+    """An array. Each size is a number or the name of a symbolic size."""
+
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+class Number(NamedTuple):
+    """A Python number."""
+
+    kind: Literal["float", "int", "bool"]
+
+
+class Scalar(NamedTuple):
+    """A NumPy scalar. Only an output can be one."""
+
+    dtype: str
+
+
+class ErrorRow(NamedTuple):
+    """An exception that a compiled function raises.
+
+    ``has_details`` is true if the message contains places ``{0}`` to ``{3}`` for the numbers that
+    the function left in the services' ``details``.
+    """
+
+    exception: type[Exception]
+    message: str
+    has_details: bool = False
+
+
+Input: TypeAlias = Array | Number
+Output: TypeAlias = Array | Number | Scalar
+#: The number of an output, or a tuple of packings.
+Packing: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Description:
+    """The call of a compiled function: its inputs, its outputs and what it needs.
+
+    name           the name of the callable.
+    adapter        the name of the adapter in the C text.
+    packing        what the callable returns; every output stands in it once. By default one output
+                   is returned as it is, and several as a tuple.
+    errors         the exceptions, from error 16 on.
+    least_size     the smallest value that a symbolic size can take.
+    derived        further names of sizes. The C function ``derive_sizes(int64_t *sizes)`` computes
+                   them from the symbolic sizes, which stand before them. It returns 0, or another
+                   number if the compiled function does not serve these sizes.
+    workspace      the bytes of the workspace, or the name of a size that has them.
+    services       True if the function takes services.
+    is_long        True if a call takes so long that other threads should run (some 20 µs).
+    """
+
+    name: str
+    adapter: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    packing: Packing = None
+    errors: tuple[ErrorRow, ...] = ()
+    least_size: int = 0
+    derived: tuple[str, ...] = ()
+    derive_sizes: str | None = None
+    workspace: int | str = 0
+    services: bool = False
+    is_long: bool = False
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic sizes, in the order of first use by the inputs.
+
+        >>> x, y = Array("float32", ("n", 3)), Array("float32", ("m", "n"))
+        >>> Description("f", "f_call", (x, y), ()).symbols
+        ('n', 'm')
+        """
+        shapes = (each.shape for each in self.inputs if isinstance(each, Array))
+        return tuple(dict.fromkeys(size for shape in shapes for size in shape if type(size) is str))
+
+    @property
+    def packing_or_default(self) -> Packing:
+        """The packing, also if none is given."""
+        if self.packing is not None:
+            return self.packing
+        return 0 if len(self.outputs) == 1 else tuple(range(len(self.outputs)))
+
+
+def packing_code(packing: Packing) -> list[int]:
+    """Returns a packing in prefix form: k for output k, -1 - n for a tuple of n items.
+
+    >>> packing_code((0, (1, 2)))
+    [-3, 0, -3, 1, 2]
+    """
+    if isinstance(packing, tuple):
+        return [-1 - len(packing), *(code for item in packing for code in packing_code(item))]
+    return [packing]
+
+
+def check_packing(code: Sequence[int], outputs: int) -> None:
+    """Raises ValueError unless every output stands in the packing once."""
+    if sorted(item for item in code if item >= 0) != [*range(outputs)]:
+        raise ValueError(f"a packing of {outputs} outputs cannot be {[*code]}")
+
+
+__all__ = [
+    "Array",
+    "Description",
+    "ErrorRow",
+    "Input",
+    "Number",
+    "Output",
+    "Packing",
+    "Scalar",
+    "check_packing",
+    "packing_code",
+]
