@@ -146,3 +146,42 @@ def test_einsum_without_a_sum_writes_to_no_argument(
     np.testing.assert_allclose(value, expected)
     assert np.shape(slope) == (2, 2)
     assert np.array_equal(first, before[0]) and np.array_equal(second, before[1])
+
+
+#: Writes through a view of an array after an augmented assignment of a value of unknown rank.
+WRITES = (
+    "w = x.reshape(-1); w[0] *= 0.5", "w = x.reshape(-1); w[w > 0.1] *= 0.5",
+    "w = x.ravel(); w[1:] *= 0.5", "w = x.T; w[0] *= 0.5", "w = x[1]; w *= 0.5",
+    "w = x.reshape(9); w += x[0, 0]", "w = x.reshape(-1); x[0] *= 0.5; x += w.sum()",
+)  # fmt: skip
+LAYOUTS = {
+    "C": lambda m: m.copy(),
+    "Fortran": lambda m: np.array(m, order="F"),
+    "strided": lambda m: np.repeat(m, 2, axis=1)[:, ::2],
+    "reversed": lambda m: m[:, ::-1].copy()[:, ::-1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.every_case
+@pytest.mark.parametrize("sign", ["+=", "*="])
+def test_an_augmented_assignment_keeps_the_shape_and_layout_of_its_array(
+    sign: str, write: str, layout: str, tmp_path: Path
+) -> None:
+    """The value that is added is a row or a matrix; the array that is written to stays itself."""
+    choice = "y = other\nif take > 0:\n    y = x * 2\n"
+    body = f"{choice}x {sign} y\n{write}\nreturn np.sum(np.sin(x)) + np.sum(np.cos(w) * v[0])\n"
+    function = function_from(body, tmp_path)
+    layout_of = LAYOUTS[layout]
+    for take in (0.0, 1.0):
+        inputs = (layout_of(MATRIX), VECTOR, OTHER, take)
+
+        def plain(m: np.ndarray, *others: Any) -> Any:
+            return function(layout_of(m), *others)  # writes to no array of the caller
+
+        value, slopes = value_and_grad(function, (0, 1))(*inputs)
+        np.testing.assert_allclose(value, plain(*inputs), rtol=1e-12)
+        for place in range(2):
+            expected = by_differences(plain, place, inputs)
+            np.testing.assert_allclose(slopes[place], expected, rtol=1e-5, atol=1e-7)

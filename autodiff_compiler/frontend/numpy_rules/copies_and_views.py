@@ -255,7 +255,7 @@ def _reshaped(low: Lowering, call: NumpyCall, result: Value) -> str:
         return VIEW
     reshaped, source = maker.results[0], maker.operands[0]
     layout = memory.layouts.get(source) if isinstance(source, Value) else None
-    if layout is None:
+    if layout is None or static_shape(reshaped) is None:
         if call.name == "ravel":
             memory.reshaped.discard(reshaped)
         return VIEW

@@ -72,7 +72,10 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 def as_before(self: Any, new: Any) -> Any:
     """Returns the new content of a tensor, cast to its dtype and shape."""
     before, after = shape_of(self), shape_of(new)
-    if before is not None and after is not None and before != after:
+    is_unknown = after is None or None in after
+    if is_unknown and before is not None and None not in before:
+        new = structure.reshape(new, shape=before)
+    elif before is not None and after is not None and before != after:
         raise ShapeError(
             f"an in-place operation on a tensor of shape {before} would give it the shape {after}",
             "use operands that broadcast to the shape of the tensor",

@@ -100,8 +100,9 @@ def _added_twice(match: Match) -> Any:
         inner, maker = match.made_by(first, name), match.makers.get(m)
         if inner is None or maker is None or not is_product(maker) or inner.role == "primal":
             continue
-        addends = inner.operands if name == "add" else inner.operands[:1]
-        others = [operand for operand in addends if operand is not m]
+        if name == "sub" and inner.operands[1] is not m:
+            continue
+        others = [operand for operand in inner.operands if operand is not m]
         alone = match.uses.get(first) == 1 and match.uses.get(m) == 2
         if len(others) != 1 or not alone or not match.op.result.type == first.type == m.type:
             continue
