@@ -1,4 +1,4 @@
-"""Arguments for the compiler: their types, from values or texts, and their names."""
+"""Arguments for the compiler: their types, from values or strings, and their names."""
 
 from __future__ import annotations
 

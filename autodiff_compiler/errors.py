@@ -1,8 +1,8 @@
 """Errors of compilation, each with place, caret, cause and cure.
 
 An error holds one or more problems, so that everything wrong with a method is reported at once. It
-is also of the built-in class that Python users expect, such as ``TypeError`` for an argument count
-or ``NameError`` for a name.
+also has the built-in class that Python users expect: ``TypeError`` for an argument count,
+``NameError`` for a name.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class UnsupportedSyntax(CompileError, SyntaxError):
     A function is compiled as a whole, into NumPy code. Most of Python is supported. Not supported
     are coroutines and generators (``async``, ``yield``), assignments to global variables
     (``global``), and code in strings (``eval``). Calls whose result changes from call to call are
-    not supported either, because they would be evaluated once, at compile time (``time.time()``,
-    ``open``, a new Parameter).
+    not supported either: ``time.time()``, ``open``, a new Parameter. They would be evaluated once,
+    at compile time.
 
     Refused::
 
@@ -110,8 +110,8 @@ class UnknownName(CompileError, NameError):
 
     Names are looked up as in Python: among the variables of the function and of the enclosing
     functions, the globals and the built-ins. The error is also raised for a variable that is not
-    assigned before this line, and for one whose type or structure differs between the branches
-    before it.
+    assigned before this line. Another cause is a variable whose type or structure differs between
+    the branches before it.
 
     Refused::
 
@@ -193,8 +193,8 @@ class ShapeError(CompileError, ValueError):
 class DTypeError(CompileError, TypeError):
     """Operands whose types or dtypes an operation does not support.
 
-    Examples are a string in arithmetic, two arrays whose dtypes differ where they must be equal,
-    and a value that is computed at run time where a compile-time constant is needed. Positions in
+    Examples are a string in arithmetic, and two arrays whose dtypes differ where they must be
+    equal. Another one is a run-time value where a compile-time constant is needed. Positions in
     lists, keys of dicts and the number of iterations of an unrolled loop are compile-time
     constants: they must be computed from shapes, attributes and Python numbers.
 
@@ -263,7 +263,7 @@ class SensitivityError(CallError, ValueError):
     """A sensitivity that does not have the shape or structure of the output.
 
     The sensitivity is the gradient of the output. It must have the shape and the dtype of the
-    output, and must be a tuple if the output is a tuple. It is neither broadcast nor cast.
+    output. If the output is a tuple, it must be a tuple, too. It is neither broadcast nor cast.
 
     Refused::
 

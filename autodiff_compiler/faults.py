@@ -4,8 +4,8 @@ Every entry point runs the compiler through ``compiling``. Refusals, and excepti
 that ran (a property, a ``__getattr__``), pass as they are. Any other exception is a fault of the
 compiler, and becomes an ``InternalError`` that names the user's line.
 
-The compiler walks expressions and chains of values by recursion. A program that is too long for
-the stack of the calling thread is compiled once more, in a thread that has a large one.
+The compiler walks expressions and chains of values by recursion. A program may be too long for the
+stack of the calling thread. It is compiled once more, in a thread with a large stack.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ CHECKING = ("common", "ops", "numpy", "nn", "runtime", "testing", "api", "amp", 
 
 #: The recursion limit of a thread that starts a compilation.
 DEEP = 4000
-#: The stack of the thread for long programs, in bytes of address space (unused pages cost
-#: nothing), and the recursion limit that it allows.
+#: The stack of the thread for long programs, in bytes of address space, and the recursion limit
+#: that it allows. Unused pages cost nothing.
 STACK = 1 << 29
 FRAMES = 200_000
 #: The seconds that a long program waits for threads that compile on their own stacks.

@@ -64,7 +64,7 @@ def gradient_source(
 ) -> str:
     """Returns the source of the gradient of ``fn``, or of ``fn`` itself.
 
-    inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
+    inputs      tensors, arrays, numbers, or types as strings: ``"f32[2,3]"``, ``"f32[b,3]"``,
                 ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
                 A string argument is bound before: ``functools.partial(f, mode="sum")``.
     keywords    the same, for arguments that are given by keyword.
@@ -85,8 +85,8 @@ def gradient_source(
     stabilise   True if formulas that overflow or cancel are replaced by stable operators (None: as
                 ``set_context`` says, which is yes if it says nothing).
 
-    Raises a CompileError with every problem of the source function, CallError (a CompileError) for
-    an unknown setting, ValueError for a text that is no type.
+    Raises a CompileError with every problem of the source function, and CallError (a CompileError)
+    for an unknown setting. Raises ValueError for a string that is no type.
     """
     settings = _Settings(
         get_all,

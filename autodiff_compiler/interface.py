@@ -145,15 +145,26 @@ class Guard:
     """A fact read at compile time that must still hold when the compiled function is used.
 
     path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
-    test   'is' (same object), 'equal' (same type and equal), 'type' (same type), 'length',
-           'absent' (reading it still raises an exception), 'without' (a dict that has not this
-           key), 'without attribute' (an object that has none of this name), 'the same' (the
-           object at another path), 'special' (a class, and a pair: the name of a method, and what
-           ``special`` found for it), 'like' (an array of this dtype and shape), 'another' (not the
-           object at another path), 'apart' (of a tuple of arrays, with a pair of numbers: none of
-           those before the second shares memory with any other from the first on), 'whole' (an
-           array no two elements of which share memory).
+    test   the kind of the fact, see below.
+    value  the value that the test compares with.
     span   the place in the source function that depends on it, if a failure is reported there.
+
+    The tests:
+
+    'is'         the same object.
+    'equal'      the same type, and equal.
+    'type'       the same type.
+    'length'     the same length.
+    'absent'     reading it still raises an exception.
+    'without'    a dict without this key.
+    'without attribute'  an object without an attribute of this name.
+    'the same'   the object at another path.
+    'another'    not the object at another path.
+    'special'    a class, and a pair: the name of a method, and the result of ``special`` for it.
+    'like'       an array of this dtype and shape.
+    'whole'      an array without elements that share memory.
+    'apart'      a tuple of arrays, and a pair of numbers. None of the arrays before the second
+                 number shares memory with another one from the first number on.
     """
 
     path: str

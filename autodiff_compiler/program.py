@@ -15,7 +15,7 @@ from autodiff_compiler.span import Span
 
 @dataclass(frozen=True)
 class Program:
-    """The record that stages hand on. A stage returns a new one.
+    """The record that stages pass on. A stage returns a new one.
 
     request    what is to be compiled.
     typed      the outcome of the front end: inputs, outside arrays, guards, writes.
@@ -23,7 +23,7 @@ class Program:
                differentiated, a forward and a backward function.
     after      these roots after each stage that has run, by the stage's name.
     plans      for each root its buffers, once they are assigned.
-    constants  the texts of outside arrays whose values stand in the source, by parameter; None
+    constants  the source of outside arrays whose values stand in the module, by parameter; None
                for those alone that the source function makes.
     source     the NumPy text, the place that each of its lines is about, and the printed names.
     """

@@ -61,7 +61,8 @@ class Span:
         return f"{file}:{self.line}:{self.column}"
 
     def caret(self) -> str:
-        """The source line with carets under the part, indented by four blanks. A long line is cut.
+        """Returns the source line with carets under the part, indented by four blanks. A long line
+        is cut.
 
         >>> print(Span("net.py", 2, 5, 8, "y = foo(x)").caret())
             y = foo(x)

@@ -1,8 +1,8 @@
 """Liveness analysis: the steps at which the value of each variable is still needed.
 
-The program is a *flow* of steps that read and then write, forks and cycles. Anything hashable
-may be a variable, and it may be written more than once. A variable's *live range* is the set of
-steps after which its value is still needed (or which write it), as the bits of one integer. Two
+The program is a *flow* of steps that read and then write, forks and cycles. Anything hashable may
+be a variable, and it may be written more than once. A variable's *live range* is a set of steps, as
+the bits of one integer: those that write it, and those after which its value is still needed. Two
 variables may share a name exactly if their ranges have no bit in common.
 
 >>> swap = (Step((), ("a",)), Step(("a",), ("b",)), Step(("b",), ("c",)))

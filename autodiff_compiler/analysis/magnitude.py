@@ -22,8 +22,8 @@ def safe_magnitude_values(
 ) -> frozenset[Value]:
     """Collects the values in ``body`` of safe magnitude; ``known`` are some from outside.
 
-    These are roots of a sum with a number of at most ``most``, reciprocals and parts of them, and
-    arrays filled with one number.
+    These are arrays filled with one number, and roots of a sum with a number of at most ``most``.
+    Reciprocals and parts of these roots count, too.
 
     >>> import autodiff_compiler.operators
     >>> from autodiff_compiler.ir.parser import parse_function

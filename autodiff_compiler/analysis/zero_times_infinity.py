@@ -1,7 +1,7 @@
 """Finds the places where a derivative may multiply 0 by infinity.
 
 A value is *untaken* if its cotangent may be 0 because a later choice took another value. A value is
-*unbounded* if it, or a slope on the way to it, may be infinite or NaN for finite inputs.
+*unbounded* if it, or a slope before it, may be infinite or NaN for finite inputs.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

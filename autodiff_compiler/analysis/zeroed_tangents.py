@@ -1,7 +1,7 @@
 """Forward analysis of values whose tangent a choice may have set to 0.
 
-``sqrt(maximum(x, 0))`` is constant below 0, so its tangent there is 0, although the slope of the
-root at 0 is infinite.
+``sqrt(maximum(x, 0))`` is constant below 0, and its tangent there is 0. The slope of the root at 0
+is infinite, however.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,12 +1,14 @@
 """The command ``autodiff-compiler``: prints the gradient of a Cell in a file, or checks it.
 
-autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --get-all
-autodiff-compiler dump  net.py:Net --dump-after cse --diff --time-passes
-autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
-autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
-autodiff-compiler ops --missing
-autodiff-compiler passes
-autodiff-compiler --version
+Examples::
+
+    autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --get-all
+    autodiff-compiler dump  net.py:Net --dump-after cse --diff --time-passes
+    autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
+    autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
+    autodiff-compiler ops --missing
+    autodiff-compiler passes
+    autodiff-compiler --version
 """
 
 from __future__ import annotations

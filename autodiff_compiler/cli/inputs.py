@@ -30,7 +30,7 @@ from autodiff_compiler.ir.types import (
 #: The size that a named dimension gets where arrays are drawn.
 SYMBOL_SIZE = 3
 
-#: What stands for a plain Python value of a type, where arguments are drawn.
+#: Plain Python values by their types, for random arguments.
 _PLAIN = {INT: 3, FLOAT: 0.75, BOOL: True, NONE: None, COMPLEX: 0.75 - 0.5j}
 
 
@@ -116,7 +116,7 @@ def _parameters(fn: Any) -> list[inspect.Parameter]:
 
 
 def drawn(given: Any, rng: np.random.Generator, tensors: bool) -> Any:
-    """Returns a random argument of the type that a text names; a value stays what it is.
+    """Returns a random argument of a type that is given as a string; a value stays what it is.
 
     tensors   True if arrays are Tensors, as a Cell takes them.
     """

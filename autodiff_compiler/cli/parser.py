@@ -80,7 +80,7 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
         metavar="FILE:NAME",
-        help="a Cell class, a Cell, a function or a method in a file, or a call that returns one, "
+        help="a Cell class, Cell, function or method in a file, or a call that returns one, "
         "such as file.py:Block(dim=8)",
     )
     command.add_argument(

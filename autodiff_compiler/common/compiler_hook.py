@@ -1,8 +1,8 @@
 """The hook through which low layers start the compiler.
 
-A ``Cell`` called in graph mode, or a ``GradOperation`` called at all, needs the whole compiler,
-which is in higher layers. It asks here; ``api`` installs the compiler, and is imported when it is
-first needed.
+A ``Cell`` in graph mode, or a ``GradOperation``, needs the whole compiler when it is called. The
+compiler is in higher layers. The call asks here; ``api`` installs the compiler, and is imported
+when it is first needed.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 - Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
   ``GRAPH_MODE`` it runs the compiled forward function.
 - ``stabilise=False`` compiles formulas as they stand, also where they overflow.
-- ``opt_level`` is 0 for the plainest code, 1 for the default, 2 for code that reuses memory, 3 for
-  code with inlined calls as well.
+- ``opt_level`` is 0 for the plainest code and 1 by default; 2 reuses memory, and 3 inlines calls
+  as well.
 - ``enable_compile_cache=True`` keeps compiled code in the folder ``compile_cache_path`` for later
-  processes. They execute it: nobody else may have the right to write there.
+  processes. They execute it, so no other user may have the right to write there.
 """
 
 from __future__ import annotations

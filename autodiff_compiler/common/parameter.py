@@ -45,9 +45,9 @@ def replacing_stored_values(rule: Callable[[Any, np.ndarray], np.ndarray]) -> It
 class Parameter(Tensor):
     """A named Tensor with a gradient.
 
-    ``default_input`` is copied, with its shape. A Python int becomes int32, any other value has
-    the dtype that a Tensor of it has. The arguments after ``requires_grad`` are MindSpore's, and
-    have no effect. Raises ValueError for a bool and for a name that is no string, TypeError for a
+    ``default_input`` is copied, with its shape. A Python int becomes int32, any other value has the
+    dtype that a Tensor of it has. The arguments after ``requires_grad`` are MindSpore's, and have
+    no effect. Raises ValueError for a bool and for a name that is no string. Raises TypeError for a
     ``requires_grad`` that is no bool.
 
     >>> Parameter([1.0, 2.0], name="w")

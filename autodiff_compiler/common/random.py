@@ -1,7 +1,7 @@
 """Random number generators: a seed makes a whole program repeatable.
 
-There is one generator for the whole program, a stream for each explicit seed, and any number of
-``Generator`` objects of the user. Eager and compiled code draw from the same ones.
+There is one generator for the whole program, and a stream for each explicit seed. A user may create
+any number of ``Generator`` objects. Eager and compiled code draw from the same ones.
 """
 
 from __future__ import annotations

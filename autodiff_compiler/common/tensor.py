@@ -35,8 +35,8 @@ else:
 class Tensor(TensorMethods):
     """An n-dimensional array of one dtype.
 
-    ``input_data`` is Python data or an array, which is copied, or a Tensor, whose memory is shared
-    if the dtype is the same. In its place ``shape``, ``dtype`` and ``init`` may be given, an
+    ``input_data`` is Python data or an array, which is copied. Or it is a Tensor, whose memory is
+    shared if the dtype is the same. In its place ``shape``, ``dtype`` and ``init`` may be given, an
     initializer that ``init_data()`` runs. Without a ``dtype``, Python floats become float32, ints
     int64, and arrays and tensors keep theirs. ``const_arg`` and ``device`` have no effect.
     """

@@ -12,45 +12,44 @@ from typing import Any
 class Costs:
     """All thresholds, at their default or given values.
 
-    A record is frozen, and equal only to itself, so that it can be part of a key at no cost. It is
-    no dataclass: Python would compile methods with sixty parameters at each import.
+    A record is frozen, and equal only to itself. It can therefore be part of a key at no cost. It
+    is no dataclass: Python would compile methods with sixty parameters at each import.
     """
 
     # ---- Memory (decision 0012). For smaller arrays a pass saves nothing and makes longer text.
 
     #: The size from which an array is large: then it is worth reusing a buffer. Measured on chains
-    #: of elementwise operations: from some 64 KiB on the system maps and clears new pages for each
-    #: array, which is two thirds of the time. Smaller arrays come from the allocator's free list,
+    #: of elementwise operations: from some 64 KiB on, the system maps and clears new pages for each
+    #: array. This takes two thirds of the time. Smaller arrays come from the allocator's free list,
     #: and most passes that save memory traffic leave them alone.
     large_bytes: int = 2**16
-    #: The size from which a result reuses a dead operand with a variable of its own, parts are
-    #: computed in the array that they are joined to, a carry stays in one buffer, and a product and
-    #: its sum are one call. A variable holds its array until the function returns. Chosen, not
-    #: measured.
+    #: The size from which arrays with a variable of their own are reused. A result overwrites a
+    #: dead operand, and a carry stays in one buffer. Parts are computed in the array that joins
+    #: them. A product and its sum are one call. A variable holds its array until the function
+    #: returns. Chosen, not measured.
     medium_bytes: int = 2**11
     #: The size of an item from which a tape is an array and not a list. The item decides, not the
     #: whole tape: else the text would depend on the number of iterations. Chosen, not measured.
     tape_row_bytes: int = 2**10
-    #: The size of a tape row from which a chain of calls computes in the row from its first call
-    #: on. NumPy has free buffers for smaller results. Chosen, not measured.
+    #: The size of a tape row from which every call of a chain computes in the row. NumPy has free
+    #: buffers for smaller results. Chosen, not measured.
     computed_in_row_bytes: int = 2**14
     #: The size from which backward rematerialises a cheap value and forward does not save it: that
     #: is worth a line of text. In a loop, where each value has a tape, the size does not matter.
     #: Chosen, not measured.
     rematerialised_bytes: int = 2**11
-    #: The number of cheap operations on arguments that are repeated before such a value, if several
-    #: large ones wait for backward. Measured: with two, a GELU by the error function saves one
-    #: array of three, and a focal loss three of five.
+    #: The number of cheap operations on arguments that are repeated before a cheap value. This
+    #: applies if several large values wait for backward. Measured: with two, a GELU by the error
+    #: function saves one array of three, and a focal loss three of five.
     rematerialised_steps: int = 2
-    #: Backward reads a row of an array outside the loop again, unless that array is this many times
-    #: as large as all rows together: saving it would cost more than it spares. Chosen, not
-    #: measured.
+    #: Backward reads a row of an outside array again, unless the array is this many times larger
+    #: than all rows. To save such an array would cost more than it spares. Chosen, not measured.
     saved_for_rows_ratio: int = 4
     #: A result this much smaller than the large array that it reduces is computed before anything
     #: overwrites that array. Chosen, not measured.
     reduced_first_ratio: int = 16
-    #: A part this much smaller than its array is copied when it is read, so that a write to the
-    #: array may happen in place. Chosen, not measured.
+    #: A part this much smaller than its array is copied when it is read. A later write to the array
+    #: may then happen in place. Chosen, not measured.
     copied_part_ratio: int = 2
     #: The number of rounds in which conflicts of writes in place are resolved; after that the
     #: conflicting writes copy. Each round runs the proof of memory safety. Few are needed, since
@@ -76,36 +75,35 @@ class Costs:
     #: that is an array of 384 KiB. Measured: losses and activations of half a megabyte took half to
     #: two thirds of the memory, in the same time.
     least_tiles: int = 3
-    #: The operations of a fused group must exceed the full arrays that it makes by this number, on
-    #: arrays of ``full_tiles``. Decision 0012 states the number; no figures are recorded.
+    #: The operations of a fused group must exceed its full results by this number, on arrays of
+    #: ``full_tiles``. Decision 0012 states the number; no figures are recorded.
     tiled_operations: int = 3
     #: The same for smaller arrays: such a group takes no more time in a loop, and less memory.
     #: Decision 0012 states the number; no figures are recorded.
     tiled_operations_of_half: int = 5
-    #: The same for smaller arrays whose tiles in use exceed the cache, or are reduced to more than
-    #: a number each. Decision 0012 states the number; no figures are recorded.
+    #: The same for smaller arrays if their tiles in use exceed the cache, or are reduced to several
+    #: numbers each. Decision 0012 states the number; no figures are recorded.
     tiled_operations_of_many: int = 10
     #: A value this much smaller than the arrays of a fused group may wait until the group's loop is
     #: done. Chosen, not measured.
     waits_for_tiles_ratio: int = 8
-    #: A part of an axis may be this many times smaller than wished for, in order to divide the axis
+    #: A part of an axis may be this many times smaller than planned if it then divides the axis
     #: evenly: for tiles, and for scatters. Chosen, not measured.
     divisor_search_ratio: int = 4
 
     # ---- Algebra: small values are computed apart from large arrays.
 
-    #: A part is compared with at most this many parts that were written before it, so that compile
-    #: time is proportional to the number of parts. Chosen, not measured.
+    #: A part is compared with at most this many parts that were written before it. Compile time is
+    #: then proportional to the number of parts. Chosen, not measured.
     compared_operations_of_chain: int = 32
-    #: A factor this much smaller than a product is multiplied with other small ones first, is
+    #: A factor this much smaller than a product is multiplied with other small ones first. It is
     #: factored out of sums, and counts as the scale of a normalization. Chosen, not measured.
     small_factor_ratio: int = 4
     #: A sum this much smaller than its array is shared: another sum continues from it, and backward
     #: reads it in place of adding the array up again. Chosen, not measured.
     small_sum_ratio: int = 4
-    #: The elements that a gather reads are computed apart from the rest of an array with other
-    #: readers, if they are this much smaller. Then the array need not be saved for the gather.
-    #: Chosen, not measured.
+    #: If the elements that a gather reads are this much smaller than their array, they are computed
+    #: separately. Then the array need not be saved for the gather. Chosen, not measured.
     gathered_ratio: int = 4
     #: The largest number of like products whose sum becomes one product. Chosen, not measured.
     like_products: int = 16
@@ -129,17 +127,17 @@ class Costs:
     #: The largest number of float32 terms that BLAS may add up in one go. Measured on two hundred
     #: times as many: of fifty million equal squares the sum was off by a percent.
     blas_terms: int = 2**18
-    #: The number of terms from which rows are added up one by one, if one sum of all would lose
+    #: The number of terms from which rows are added up one by one if a single sum would lose
     #: digits. Shorter rows are faster through an array of the products. No figures are recorded.
     row_sum_terms: int = 2**3
     #: Rows of fewer elements are multiplied by einsum, which is faster than vecdot: that calls BLAS
     #: for each row. No figures are recorded.
     vecdot_elements: int = 64
 
-    # ---- Texts of single operators.
+    # ---- Source of single operators.
 
     #: Windows of up to this many elements are unrolled to slices; longer ones are a loop over
-    #: slices. So few slices count as faster than a reduction. Chosen, not measured.
+    #: slices. For so few, slices count as faster than a reduction. Chosen, not measured.
     unrolled_window_elements: int = 4
     #: The number of elements from which a scatter adds them one by one, with a flat array of
     #: indices. Chosen, not measured.
@@ -147,8 +145,8 @@ class Costs:
     #: The number of elements that a scatter adds at a time, so that its arrays of indices stay
     #: small. Chosen, not measured.
     scatter_step_elements: int = 2**15
-    #: A sum on zeros is one scatter if there are at most this many times as many zeros as elements
-    #: to add. Chosen, not measured.
+    #: A sum on zeros is one scatter if there are at most this many zeros for each element to add.
+    #: Chosen, not measured.
     scattered_zeros_ratio: int = 4
 
     # ---- Growth of functions, and rounds of passes.
@@ -196,15 +194,15 @@ class Costs:
     #: A loop that must be unrolled is refused from this many iterations on, since the text grows
     #: with them. Chosen, not measured.
     unrolled_iterations: int = 20_000
-    #: A loop over rows of an array that must be unrolled is refused from this many rows on, since
-    #: each write may concern all rows that wait. With two writes an iteration, 300 rows compiled in
-    #: 7 s of processor time, 500 in 17 s.
+    #: An unrolled loop over the rows of an array is refused from this many rows on. Each write may
+    #: concern all rows that wait. With two writes an iteration, 300 rows compiled in 7 s of
+    #: processor time, 500 in 17 s.
     unrolled_rows: int = 300
-    #: The number of times that a loop is lowered again, with more carries or wider types, before it
-    #: counts as one that no types fit. Chosen, not measured.
+    #: The number of times that a loop is lowered again, with more carries or wider types. Then it
+    #: is refused as a loop that no types fit. Chosen, not measured.
     loop_trials: int = 24
-    #: The number of nested calls of a source function that may differ in numbers alone, before
-    #: these numbers become run-time values. Chosen, not measured.
+    #: The number of nested calls of a source function that may differ in numbers alone. Then these
+    #: numbers become run-time values. Chosen, not measured.
     recursive_calls: int = 24
     #: The largest depth of nested calls of source functions; deeper ones are refused. Chosen, not
     #: measured: the work and the stack of the compiler grow with them.

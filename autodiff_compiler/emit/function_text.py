@@ -76,8 +76,9 @@ class FunctionText:
 
     @cached_property
     def tags(self) -> tuple[tuple[tuple[str, ...], str | None], ...]:
-        """The comments that must be equal if functions share a text: all but asides, which may
-        tell shapes."""
+        """The comments that must be equal if functions share their source: all but asides, which
+        may tell shapes.
+        """
         return tuple([(line.above, line.tag) for line in self.lines])
 
     def write(self, document: Document, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Finds integer literals in a text for which a person would write the size of an array.
+"""Finds integer literals in source for which a person would write the size of an array.
 
 >>> [row[0] for row in LITERALS.finditer("x_1 = y.reshape((2, -1)) / 1.5 + 3")]
 ['2, -1', '3']
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from autodiff_compiler.fast_ast import children
 
-#: Integers in a row. Those in strings and exponents are told apart by the syntax tree.
+#: Integers in a row. The syntax tree excludes those in strings and exponents.
 LITERALS = re.compile(r"(?<![\w.])-?\d+(?:, -?\d+)*(?![\w.])")
 
 #: NumPy's functions that take a shape, with its position.
@@ -54,12 +54,14 @@ class Site:
 
 
 def skeleton(code: str) -> str:
-    """Returns a text without its integer literals. Texts that differ in sizes have the same one."""
+    """Returns source without its integer literals. Functions that differ in sizes have the same
+    one.
+    """
     return LITERALS.sub("#", code)
 
 
 def literals_in(code: str) -> list[Shape]:
-    """Returns the integer literals of a text, those in a row together."""
+    """Returns the integer literals of source, those in a row together."""
     return [tuple([int(number) for number in row.split(", ")]) for row in LITERALS.findall(code)]
 
 

@@ -60,8 +60,8 @@ def emit_module(
                is the parameter's default if possible.
     entries    the functions that are called from outside the module, which keep their names.
 
-    Other functions are printed once if their texts are equal (see ``shared_functions``).
-    The source imports nothing but NumPy, and ``ml_dtypes`` for the dtype bfloat16.
+    Other functions of equal source are printed once (see ``shared_functions``). The source imports
+    nothing but NumPy, and ``ml_dtypes`` for the dtype bfloat16.
 
     >>> from autodiff_compiler.ir.builder import Builder
     >>> from autodiff_compiler.ir.types import array

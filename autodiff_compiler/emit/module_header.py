@@ -27,7 +27,7 @@ def module_header(program: Program, printed: Names, constants: Mapping[Value, st
     """Returns the lines of the docstring.
 
     printed    the names of values in the text, by function.
-    constants  the texts of parameters that need not be given.
+    constants  the source of parameters that need not be given.
     """
     request, names = program.request, _names(program, 0, printed)
     params = program.primal.params

@@ -1,4 +1,4 @@
-"""Texts of arrays that the source function reads from outside or makes while it is compiled."""
+"""Source of arrays that the source function reads from outside or makes at compile time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from autodiff_compiler.program import Program
 
 
 def constant_texts(program: Program) -> dict[Value, str]:
-    """Returns the texts of arrays that the source function makes while it is compiled, by the
-    parameters that stand for them."""
+    """Returns the source of arrays that the source function makes at compile time, by their
+    parameters.
+    """
     return {param: each.text for param, each in program.outside() if each.text is not None}
 
 
 def all_constants(program: Program) -> tuple[dict[Value, str], dict[str, np.ndarray]]:
-    """Returns the texts of all outside arrays but Parameters, with the values that they have now.
+    """Returns the source of all outside arrays but Parameters, with the values that they have now.
 
-    An array too large for a text is read from the ``.npz`` beside the module. The second result
-    holds these arrays by the names under which the text reads them.
+    An array too large for source is read from the ``.npz`` beside the module. The second result
+    holds these arrays by the names under which the module reads them.
     """
     texts, stored = constant_texts(program), {}
     for param, each in program.outside():

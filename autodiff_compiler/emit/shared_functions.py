@@ -1,11 +1,11 @@
-"""Prints functions of equal text once, and says under which names.
+"""Prints functions of equal code once, and chooses their names.
 
 Functions that were compiled from one source function, each for other types, often have the same
-text: NumPy decides by the arrays. They become one function. Texts that differ in nothing but sizes
-become one, too, if sizes of arrays can stand for the literals (see ``size_expressions``). Equal
-texts compute equal values, so the decision needs no fact about the IR.
+code: NumPy decides by the arrays. They become one function. Functions that differ in nothing but
+sizes become one, too. Sizes of arrays must then be able to stand for the literals (see
+``size_expressions``). Equal code computes equal values, so the decision needs no fact about the IR.
 
-Functions of different source functions stay apart, even if their texts are equal.
+Functions of different source functions stay apart, even if their code is equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NUMBER = re.compile(r"_?\d+")
 
 
 class SharedFunctions:
-    """The texts of a module's functions. Callees are added before their callers.
+    """The code of a module's functions. Callees are added before their callers.
 
     names  the printed names of the functions that have been added, by their names in the IR.
     """
@@ -45,7 +45,7 @@ class SharedFunctions:
             group.free = dict.fromkeys(sorted(group.free, key=_numbers))
 
     def add(self, text: FunctionText) -> None:
-        """Adds a text, or finds the earlier one that is the same."""
+        """Adds the code of a function, or finds the earlier function that has the same."""
         function = text.function
         if function.name in self._entries:
             self._texts.append(_SharedText(function.name, text))
@@ -85,15 +85,16 @@ class SharedFunctions:
 
 @dataclass
 class _Group:
-    """The functions of one key: the names in the IR that are free, and the texts by what those that
-    can be one have in common. The texts are printed under the first of the names."""
+    """The functions of one key: the free names in the IR, and their code by its skeleton. The code
+    is printed under the first of the names.
+    """
 
     free: dict[str, None] = field(default_factory=dict)
     texts: dict[tuple[str, ...], list[_SharedText]] = field(default_factory=dict)
 
 
 class _SharedText:
-    """A text with all functions that it is the text of."""
+    """The code that several functions have in common."""
 
     def __init__(self, name: str, text: FunctionText):
         self.name = name

@@ -1,9 +1,9 @@
-"""Makes texts that differ in nothing but sizes one: sizes of arrays stand for the literals.
+"""Merges functions that differ in nothing but sizes: sizes of arrays stand for the literals.
 
 ``x.reshape((2, 5)) / 5`` and ``x.reshape((2, 7)) / 7`` are both ``x.reshape(y.shape) /
-y.shape[1]``, if ``y`` has these shapes. An expression is taken only where a person would write
-one: in a shape, as a divisor, as the length of a range or of a slice. Its value is that of the
-literal in every function that shares the text, because shapes are known when it is compiled.
+y.shape[1]``, if ``y`` has these shapes. An expression is taken only where a person would write one:
+in a shape, as a divisor, as the length of a range or of a slice. In every function that shares the
+code, its value is that of the literal. Shapes are known at compile time.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ def sizes_at(site: Site, number: int, value: int, shapes: Shapes) -> tuple[Size,
 
 
 class Item(NamedTuple):
-    """A literal of a row: its value in the first function, the sizes that it may be, and True if it
-    is the same in every function."""
+    """A literal of a row: its value in the first function, and the sizes that it may be. The flag
+    is True if it is the same in every function.
+    """
 
     literal: int
     sizes: tuple[Size, ...]
@@ -118,7 +119,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """Literals in a row, in all functions of a text.
+    """Literals in a row, in all functions that share the code.
 
     site      their place.
     arrays    the arrays that have this shape in every function.
@@ -162,8 +163,8 @@ class Row:
     def chosen(self, taken: Collection[object] = ()) -> list[Size | int | str]:
         """Returns for each item its literal, a size, or the empty text if there is none.
 
-        The items of a shape are different sizes, if possible. A literal that is the same
-        everywhere becomes a size of an array that others of the shape are sizes of.
+        The items of a shape are different sizes, if possible. A literal that is the same everywhere
+        becomes a size of an array that other items refer to.
         """
         sizes: list[Size | int | str] = []
         for item in self.items or ():
@@ -188,7 +189,7 @@ def is_positive(literals: Shape) -> bool:
 
 
 class SizeAgnosticText:
-    """The code of the functions that share a text, with sizes of arrays where literals differ."""
+    """The code that several functions share, with sizes of arrays where literals differ."""
 
     def __init__(self, first: FunctionText):
         self._first = first
@@ -270,7 +271,7 @@ class SizeAgnosticText:
 
 @dataclass(frozen=True)
 class _Member:
-    """A function that shares a text."""
+    """A function that shares its code."""
 
     text: FunctionText
 

@@ -2,7 +2,8 @@
 
 A Cell or a user's function becomes a function of its own, one for each signature. A lambda or inner
 function is inlined where it is called. Functions of this package run now, on values, as macros.
-Python's built-ins have a table of their own. What is known altogether is computed while compiling.
+Python's built-ins have a table of their own. A call of other functions with known arguments is
+computed at compile time.
 """
 
 from __future__ import annotations
@@ -295,7 +296,7 @@ def _is_gradient_hook(low: Lowering, callee: Any, args: Arguments, kwargs: Keywo
 
 
 def _call_gradient_hook(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
-    """Puts a hook on the cotangent of a value: ``InsertGradientOf`` and its like."""
+    """Puts a hook on the cotangent of a value, as ``InsertGradientOf`` does."""
     if callee is insert_grad_of:
         return with_hook(low, args[1], args[0])
     value = args[0] if len(args) == 1 else tuple(args)
@@ -320,7 +321,7 @@ def _is_ufunc_at(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) 
 
 
 def _call_ufunc_at(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
-    """Updates items of an array in place: ``np.add.at`` and its like."""
+    """Updates items of an array in place, as ``np.add.at`` does."""
     return update_at(low, callee.__self__, *args, **kwargs)
 
 
@@ -588,7 +589,7 @@ def _tensor_of(value: Value, dtype: Any = None) -> Value:
 
 
 def _below_jit(low: Lowering, callee: Any) -> Any:
-    """The function that jit or differentiable was put around: they change nothing here."""
+    """Returns the function under jit or differentiable, which change nothing here."""
     if is_cached(callee):
         return callee  # called with what is known, it is called once for each
     inner = unwrapped(callee)

@@ -137,7 +137,7 @@ ATTRIBUTES: Mapping[type | str, Handler] = {
     object: outside_attribute,
 }
 
-#: What stands around the inlining of a callee, the outermost first. Each is given the next one.
+#: The wrappers of the inlining of a callee, the outermost first. Each is given the next one.
 ENTERING: Sequence[Handler] = (in_cell_precision, with_cell_hooks, with_custom_rule)
 
 

@@ -309,7 +309,8 @@ def _array_paths(
 
 def _hoisted(compilation: Compilation, param: Any, thing: Any) -> Hoisted:
     """Returns the input behind a parameter that is no argument. An array that the function itself
-    makes while compiling comes with its text."""
+    makes at compile time comes with its source.
+    """
     path = compilation.path(thing)
     is_constant = path is None and isinstance(thing, (np.ndarray, np.generic))
     text = compilation.recipes.text(thing) if is_constant else None

@@ -2,9 +2,9 @@
 
 An abstract memory location is named by the value that allocates it: a parameter, a result of an
 operation that computes, or a workspace array of the caller. The *alias set* of a value holds the
-locations in which it may lie, rather too many than too few. A view has those of its operand, a
-container those of its parts, the result of a call those of all operands. Memory safety is proved in
-``verify/memory_safety.py``.
+locations in which it may lie, rather too many than too few. A view has the locations of its
+operand, a container those of its parts. The result of a call has those of all operands. Memory
+safety is proved in ``verify/memory_safety.py``.
 """
 
 from __future__ import annotations

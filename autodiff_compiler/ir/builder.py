@@ -1,7 +1,7 @@
 """``Builder`` makes operations, with the result types that their operator definitions infer.
 
 While a builder is active (``with builder:``), arithmetic on values and calls of operators add
-operations to it, so that rules and library code are plain expressions.
+operations to it. Rules and library code are therefore plain expressions.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Builder:
 
     @contextmanager
     def with_aside(self, aside: str) -> Iterator[None]:
-        """Opens a block whose operations print this text after their line."""
+        """Opens a block whose operations print this comment after their line."""
         before = self.span
         self.span = replace(before, aside=aside)
         try:

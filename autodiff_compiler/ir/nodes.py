@@ -236,8 +236,8 @@ class Function:
     order   the number of sweeps, of either kind, that made it: 0 for a source function.
     role    'primal', 'value' (the primal alone is wanted), 'forward', 'backward', 'gradient'
             (forward and backward in one body) or 'tangent'.
-    safe_magnitude  values of a backward function that are neither tiny nor huge, as is known from
-            the forward function, which computes them.
+    safe_magnitude  values of a backward function that are neither tiny nor huge. The forward
+            function computes them, and shows it.
     """
 
     name: str

@@ -85,7 +85,7 @@ class OpDef:
     result      ``(types, **attrs) -> Type`` or a tuple of them; raises ShapeError or DTypeError.
     promote     ``(types, **attrs) -> dtypes`` to which operands are cast first (None: unchanged).
     adjoint     operand name -> rule. A rule takes ``ct`` and any of the operands, ``out`` and the
-                attributes by name, and returns the operand's cotangent (or None for zero).
+                attributes by name. It returns the operand's cotangent, or None for zero.
                 An operand that is not listed has no derivative. Operators of kind ``zero`` have
                 an empty mapping: their derivative is zero everywhere.
     tangent     operand name -> rule from ``dot`` (that operand's tangent) to its contribution to

@@ -10,10 +10,10 @@
       return %h
     }
 
-``!`` marks a user's name. A value or function whose name is taken already gets a suffix
-(``%x.1``), which the parser removes. A comment holds the parts of an operation that do not change
-its meaning: the user's line (with the file, where it is not the function's) and its role in the
-derivative, unless that is ``primal``. The text of the user's line is not kept.
+``!`` marks a user's name. A value or function whose name is taken already gets a suffix (``%x.1``),
+which the parser removes. A comment holds the parts of an operation that do not change its meaning.
+These are the user's line, its file if it is another one, and the role in the derivative, unless
+``primal``. The source of the user's line is not kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The types of IR values, their short text (``f32[2,b]``) and the lattice that joins them.
 
-A dimension is an ``int``, a symbol such as ``"b"`` (one size >= 2, the same wherever the name
-occurs), or ``None``: unknown, and perhaps different in every iteration. A whole shape may be
-unknown, and so may a dtype: source without a signature is compiled with such types.
+A dimension is an ``int``, a symbol, or ``None``. A symbol such as ``"b"`` is one size >= 2, the
+same wherever the name occurs. ``None`` is unknown, and perhaps different in every iteration. A
+whole shape may be unknown, and so may a dtype: source without a signature is compiled with such
+types.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ result is whole numbers, a shape or a random draw. Names outside both tiers are 
 ``unsupported.py``.
 """
 
-#: ``TIERS[surface][tier][family]`` is a text of names.
+#: ``TIERS[surface][tier][family]`` is a string of names.
 TIERS: dict[str, dict[int, dict[str, str]]] = {
     "function": {
         1: {

@@ -1,7 +1,6 @@
-"""Names of MindSpore's API outside the two tiers of ``supported.py``: who asks for one is told
-so."""
+"""Names of MindSpore's API outside the two tiers of ``supported.py``. An error message says so."""
 
-#: ``OTHERS[surface]`` is a text of names.
+#: ``OTHERS[surface]`` is a string of names.
 OTHERS: dict[str, str] = {
     "function": (
         "J SliceGetItem adaptive_avg_pool2d_ext adaptive_max_pool3d add_flags add_layer_norm "

@@ -151,7 +151,7 @@ def linspace(
 ) -> Any:
     """Returns ``num`` equidistant numbers from start to stop; if ``retstep``, also the step.
 
-    ``num`` may be a value that only a run knows.
+    ``num`` may be a run-time value.
     """
     num = num if isinstance(num, Value) else _index(num)
     if not isinstance(num, Value) and num < 0:

@@ -103,7 +103,7 @@ def _promotion_operand(thing: Any) -> Any:
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
-    """Rounds to ``decimals`` decimals, halves to even."""
+    """Rounds to ``decimals`` decimals, ties to even."""
     if not PROMOTION.numpy:
         return ops.round(a, decimals=decimals)
     is_integer = (dtype_of(a) or "").startswith(("int", "uint"))

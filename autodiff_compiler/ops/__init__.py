@@ -1,7 +1,7 @@
 """MindSpore's operators by MindSpore's names: functions, operator classes, Tensor methods.
 
-All of it is thin Python over the operators of ``operators/``: the same text computes at once on
-tensors and builds IR on the values of a method that is being compiled.
+All of it is thin Python over the operators of ``operators/``. The same code computes at once on
+tensors, and builds IR on the values of a compiled method.
 """
 
 from typing import TYPE_CHECKING

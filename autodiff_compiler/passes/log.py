@@ -74,7 +74,7 @@ class Application:
         return [f for f in before if f not in unchanged], [f for f in after if f not in unchanged]
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """Returns the texts of these functions, without those that are printed alike."""
+        """Returns the printed form of these functions, without those that are printed alike."""
         before, after = ([print_function(f) for f in side] for side in self.functions())
         return [text for text in before if text not in after], [
             text for text in after if text not in before
@@ -100,7 +100,9 @@ class PassLog:
         self.applications.append(Application(number, each.name, before, after, seconds))
 
     def changes(self, names: Container[str]) -> Iterator[tuple[Application, str, str]]:
-        """Yields the applications of these passes that changed a text, with both texts."""
+        """Yields the applications of these passes that changed the IR, with the IR before and
+        after.
+        """
         for each in self.applications:
             if each.name in names and each.changed:
                 before, after = each.texts()

@@ -170,8 +170,8 @@ def holds(value: Any, *kinds: type) -> bool:
 def compile_reader(
     slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Hoisted]
 ) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
-    """Returns a generated function from ``fn`` and the slots to the arrays in the ``wanted`` slots
-    and to the ``hoisted`` arrays.
+    """Returns a generated function of ``fn`` and the slots. It returns the arrays in the ``wanted``
+    slots and the ``hoisted`` arrays.
 
     It is generated for exactly this structure, so it inspects nothing.
     """

@@ -1,10 +1,10 @@
 """The cache of compiled functions: finds the code for a call, or compiles it.
 
 The first key is the identity of the source function. A Cell is identified by the object, a plain
-function or lambda by its code, a transformed function by its question and the function inside. A
-lambda that a loop creates again is therefore not compiled again; guards compare the function
-object. The second key is that of the call. It leads to a few compiled functions, and their guards
-choose among them.
+function or lambda by its code. A transformed function is identified by its request and the function
+inside. A lambda that a loop creates again is therefore not compiled again; guards compare the
+function object. The second key is that of the call. It leads to a few compiled functions, and their
+guards choose among them.
 
 If a source function dies, its entries are dropped. If there are too many entries, the least
 recently used one is dropped.
@@ -35,7 +35,7 @@ from autodiff_compiler.span import Span
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
 Compile = Callable[[Any, Request, tuple[Any, ...], tuple[str, ...], frozenset[int]], Compiled]
 
-#: What is asked, with all fields of the request; the signatures of the slots; the keywords.
+#: The request with all its fields; the signatures of the slots; the keywords.
 Key = tuple[tuple[Hashable, tuple[Hashable, ...]], tuple[Hashable, ...], tuple[str, ...]]
 
 #: How often a call is compiled again if a value that the compiler read has changed meanwhile.
@@ -114,8 +114,8 @@ class CallSite:
 class Cache:
     """The entries of all source functions.
 
-    A look-up takes no lock. ``lock`` is held while compiling, so that nothing is compiled twice.
-    Compilation is pure Python: two threads would not be faster than one.
+    A look-up takes no lock. ``lock`` is held during a compilation, so that nothing is compiled
+    twice. Compilation is pure Python: two threads would not be faster than one.
     """
 
     def __init__(
@@ -272,8 +272,8 @@ class Cache:
     def _watched(self, owner: Any, name: Hashable) -> Any:
         """Returns a weak reference to ``owner`` that drops the entries with it.
 
-        Code stays, because a function that is created again asks for it again. So does an object
-        that allows no weak reference.
+        Code stays, because a function that is created again asks for it again. An object that
+        allows no weak reference stays, too.
         """
         cache = weakref.ref(self)
 

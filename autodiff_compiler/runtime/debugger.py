@@ -1,6 +1,6 @@
 """Generated source in Python's own tools: breakpoints and uncaught tracebacks.
 
-A breakpoint in a user's line is also set in the generated lines made from it, if the source is
+A breakpoint in a user's line is also set in the generated lines made from it. The source must be
 loaded under a debugger. Python before 3.13 prints an uncaught traceback without asking
 ``linecache``, so generated frames would have no lines. Once an exception has passed through
 generated source, the module ``traceback`` prints these tracebacks, in the same form.

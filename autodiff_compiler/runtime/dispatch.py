@@ -294,7 +294,7 @@ class Runtime:
     def _try_fast_call(
         self, fn: Any, asked: Hashable, args: tuple[Any, ...], caller: AnyTransformed | None = None
     ) -> Any:
-        """Like ``try_fast_call``; ``caller`` makes its next fast call without a look-up."""
+        """Calls like ``try_fast_call``; ``caller`` makes its next fast call without a look-up."""
         entries = self.cache.functions.get(identity(fn))
         known = None if entries is None else entries.fast_calls.get(asked)
         if known is None:

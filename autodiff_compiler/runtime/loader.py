@@ -1,8 +1,9 @@
 """Loads generated source as functions that a debugger can step through.
 
-The source is compiled under a file name of its own and entered in ``linecache``, so tracebacks and
-``pdb`` show it. The entry is removed with the functions. An exception raised inside generated code
-gets a note with the lines of the user's source; this costs nothing until one is raised.
+The source is compiled under a file name of its own and entered in ``linecache``. Tracebacks and
+``pdb`` therefore show it. The entry is removed with the functions. An exception raised inside
+generated code gets a note with the lines of the user's source; this costs nothing until one is
+raised.
 """
 
 from __future__ import annotations

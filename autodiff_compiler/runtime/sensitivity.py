@@ -1,7 +1,7 @@
 """The sensitivity: the gradient of the output that a caller gives. It must fit the output exactly.
 
-Nothing is broadcast and nothing is cast. There are three exceptions: a 0-d output takes shape [1]
-or a Python float, a single tensor may be in a 1-tuple, and a tuple may replace a list.
+Nothing is broadcast and nothing is cast. There are three exceptions. A 0-d output takes shape [1]
+or a Python float. A single tensor may be in a 1-tuple, and a tuple may replace a list.
 """
 
 from __future__ import annotations

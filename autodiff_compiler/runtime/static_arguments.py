@@ -1,7 +1,8 @@
 """The static numbers of a call, whose values the compiler knows: as few as possible.
 
 A number is an input of the generated function if possible. It becomes a constant if the compiler
-needs its value (a length, the structure of a list), or rejects the program without it.
+needs its value (a length, the structure of a list). It also does if the compiler rejects the
+program without it.
 """
 
 from __future__ import annotations

@@ -123,8 +123,7 @@ def _run(steps: Steps, request: Request, function: Function) -> Function:
 
 
 def _with_span(function: Function, before: Function) -> Function:
-    """Returns ``function``, if it has no place in a file, with that of the source function that
-    it was made of."""
+    """Returns ``function`` with the place of its source function, if it has no place in a file."""
     spans = [callee.span for callee in before.callees() if callee.span != NOWHERE]
     return replace(function, span=spans[-1]) if function.span == NOWHERE and spans else function
 

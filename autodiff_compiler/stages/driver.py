@@ -89,7 +89,7 @@ def numeric_rules(request: Request) -> Iterator[None]:
 
 
 def passes_of(thing: Any) -> Iterator[str]:
-    """Yields the names of passes in a step, a record of steps, a text, or a tuple of these."""
+    """Yields the names of passes in a step, a record of steps, a string, or a tuple of these."""
     if isinstance(thing, Step):
         yield from thing.names
     elif isinstance(thing, str):

@@ -23,14 +23,14 @@ PAGE = """\
 
 `autodiff-compiler dump --stage NAME` prints the program after a stage. Within a stage the steps \
 run in this order. A pass runs only at its levels (`dump -O`), which the table below lists. \
-*SIMPLIFY* stands for {simplify}.
+*SIMPLIFY* stands for: {simplify}.
 
 {stages}
 ## Passes
 
 The stage is the first one in which the pass runs. Passes marked *repeats* run in rounds until \
 none of them changes anything. `dump --dump-after PASS` prints the IR after each change that a \
-pass made, `dump --diff` prints all changes, and `dump --time-passes` the cost of each pass.
+pass made. `dump --diff` prints all changes, and `dump --time-passes` the cost of each pass.
 
 | name | stage | levels | repeats | summary |
 |---|---|---|---|---|

@@ -2,8 +2,8 @@
 
 The function runs as Python, in float64, at inputs moved a little to both sides. Two step sizes and
 Richardson's formula leave an error of fourth order, far below the tolerance. Every input and every
-parameter is probed by itself, along random directions and at single elements, so a wrong sign
-cannot cancel. Order two checks the gradient in the same way.
+parameter is probed by itself, along random directions and at single elements. A wrong sign
+therefore cannot cancel. Order two checks the gradient in the same way.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def check_grads(
     modes       the modes of differentiation: 'reverse' and 'forward', each nested in itself up to
                 ``order``; or a nesting such as 'forward-over-reverse', of its own order.
                 With both modes, tangents and cotangents must agree to rounding.
-                If a Parameter is read after it was written, only the first order is checked, with
-                the stored values held fixed: no gradient passes through them.
+                If a Parameter is read after it was written, only the first order is checked. The
+                stored values are held fixed: no gradient passes through them.
     rtol, atol  the allowed error: relative to the largest term of the compared number, and
                 absolute.
     step        how far the inputs are moved to either side, along each direction.
@@ -95,8 +95,8 @@ def check_grads(
     seed        for the directions and the sensitivity, which are random.
 
     Returns a Report of all comparisons, which prints as a table. Raises AssertionError, with that
-    table, if they disagree, ValueError for an unknown mode, and the CompileError of a function
-    that does not compile. Parameters get their values back in any case.
+    table, if they disagree. Raises ValueError for an unknown mode, and the CompileError of a
+    function that does not compile. Parameters get their values back in any case.
     """
     nestings = [_nesting(mode, order) for mode in modes]
     subject, inputs = _subject(fn, inputs, weights, keywords or {})

@@ -95,7 +95,7 @@ class Subject:
             return self.run(inputs)
 
     def _run_leaves(self, flat: Flat, inputs: Sequence[Any]) -> Any:
-        """Like ``run``, for inputs that are the leaves of containers."""
+        """Runs like ``run``, for inputs that are the leaves of containers."""
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
         with self.restored(), restoring_generators():
             return self.as_result(flat.called(self.arguments(copies)))

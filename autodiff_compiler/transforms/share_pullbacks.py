@@ -1,7 +1,7 @@
 """Shares one forward pass between a call and the pullbacks at its operands.
 
-``out, pull = vjp(f, x)`` is lowered as a call of ``f`` and, for each use of ``pull``, a ``grad`` of
-``f`` at ``x`` with a sensitivity. Here the call becomes one of the forward function, which returns
+``out, pull = vjp(f, x)`` is lowered as a call of ``f``. Each use of ``pull`` is a ``grad`` of ``f``
+at ``x`` with a sensitivity. Here the call becomes one of the forward function, which returns
 residuals. Each ``grad`` becomes a call of the backward function, which takes them. Then ``f`` is
 computed once and prints once, and its value and gradients use the same random numbers. If that
 matters, call and ``grad`` have the same attribute ``pull``; it tells them from other calls with the

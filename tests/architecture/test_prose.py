@@ -1,85 +1,88 @@
-"""The prose rule of documents, commands and messages: the field's words, and plain sentences."""
+"""The prose rule holds in documents, docstrings, comments, operators and the command line."""
 
 from __future__ import annotations
 
 import argparse
-import re
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import autodiff_compiler.operators  # noqa: F401 (registers the operators)
 from autodiff_compiler.cli.parser import make_parser
+from autodiff_compiler.ir.opdef import OPERATORS
+from tests.architecture.prose import (
+    FORMER,
+    comments,
+    docstring_faults,
+    docstrings,
+    page_faults,
+    text_faults,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     ROOT / "benchmarks" / "README.md",
     ROOT / "examples" / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
-    *sorted((ROOT / "docs" / "errors").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
-#: Former words of this project, and phrases that have to be solved. Inline code may contain them.
-FORMER = re.compile(
-    r"\b(told|lent|lends?|spoilt|spoils?|nobody|whoever|at hand|written out|handed (out|on)"
-    r"|stretched|stretches|halves|lanes?|(each|every) turn|in (its|their) turn|a text|the texts?"
-    r"|quick way|ahead of the loop|in parts|its like|their like|and its kin|and their kin"
-    r"|while compiling|only a run|the run knows)\b",
-    re.IGNORECASE,
-)
-#: Words that no sentence begins with.
-OPENING = re.compile(r"(- )?(What|That|Such|So|Nobody|Whoever|Of what)\b")
-#: The most words of a sentence. The rule is 20; this limit finds sentences that are far too long.
-LONGEST = 36
+SOURCE = sorted((ROOT / "autodiff_compiler").rglob("*.py"))
 
 
-def sentences(page: str) -> Iterator[tuple[str, bool]]:
-    """Yields each sentence of a page without its code, and whether it is the cell of a table.
-
-    >>> list(sentences("# Title\\n\\nOne `a. B` is here. Two.\\n\\n| cell | more |"))
-    [('One X is here.', False), ('Two.', False), ('cell', True), ('more', True)]
-    """
-    page = re.sub(r"```.*?```|<!-- measured -->.*?<!-- end -->", "", page, flags=re.DOTALL)
-    for block in re.split(r"\n(?=\n|- |\d+\. |\||#)", page):
-        text = " ".join(block.strip("\n").split("\n"))
-        if not text or text.startswith(("#", "    ", "|---")):
-            continue
-        text = re.sub(r"(`+).*?\1", "X", text)
-        if text.startswith("|"):
-            yield from ((cell.strip(), True) for cell in text.strip("|").split("|"))
-        else:
-            yield from ((each.strip(), False) for each in re.split(r"(?<=[.!?:;])\s+", text))
+def by_path(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
 
 
-def faults(page: str) -> list[str]:
-    """Returns what a page has against the rule, one line for each sentence."""
-    found = []
-    for sentence, is_cell in sentences(page):
-        if former := FORMER.search(sentence):
-            found.append(f"'{former[0]}' in: {sentence}")
-        if OPENING.match(sentence):
-            found.append(f"opening of: {sentence}")
-        if not is_cell and len(sentence.split()) > LONGEST:
-            found.append(f"{len(sentence.split())} words in: {sentence}")
-    return found
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_documents_use_the_words_of_the_field(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=by_path)
+def test_documents_follow_the_rule(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if page.name == "glossary.md":
         text = text.partition("## Formerly")[0]  # the list of former words
-    assert not faults(text), "\n".join(faults(text))
+    assert not page_faults(text), "\n".join(page_faults(text))
+
+
+def test_docstrings_follow_the_rule() -> None:
+    faults = [
+        f"{by_path(path)}:{line}: {fault}"
+        for path in SOURCE
+        for line, is_action, text in docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        for fault in docstring_faults(text, is_action)
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_comments_follow_the_rule() -> None:
+    faults = [
+        f"{by_path(path)}:{line}: {fault}"
+        for path in SOURCE
+        for line, text in comments(path.read_text(encoding="utf-8"))
+        for fault in text_faults(text)
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_pages_of_operators_follow_the_rule() -> None:
+    faults = [
+        f"{name}: {fault}" for name in OPERATORS for fault in text_faults(OPERATORS[name].doc)
+    ]
+    assert not faults, "\n".join(faults)
 
 
 def test_the_rule_finds_faults() -> None:
-    assert faults("What is large is lent.") == [
+    assert page_faults("What is large is lent.") == [
         "'lent' in: What is large is lent.",
         "opening of: What is large is lent.",
     ]
-    assert faults("word " * 40)[0].startswith("40 words in: ")
-    assert not faults("Large arrays are in the workspace.") and not faults("# What it does")
+    assert page_faults("word " * 21)[0].startswith("21 words in: ")
+    assert not page_faults("Large arrays are in the workspace.") and not page_faults(
+        "# What it does"
+    )
+    assert not page_faults("| " + "word " * 21 + "|") and page_faults("| it was told |")
+    assert docstring_faults("Whether x is large.", is_action=True)
+    assert not docstring_faults("True if x is large.", is_action=True)
+    assert not docstring_faults("The size of x.", is_action=False)
 
 
 def options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -96,6 +99,18 @@ def test_every_option_has_a_help_that_names_its_default() -> None:
     for action in options(make_parser()):
         assert action.help, action
         shown = action.help.replace("%(prog)s", "")
-        assert not FORMER.search(shown), shown
+        assert not text_faults(shown) and not FORMER.search(shown), shown
         if action.default not in (None, [], False, argparse.SUPPRESS) and action.option_strings:
             assert f"(default: {action.default})" in shown, action.option_strings
+
+
+def test_every_command_has_a_description_that_follows_the_rule() -> None:
+    commands = next(
+        action
+        for action in make_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    shown = {name: command.description for name, command in commands.choices.items()}
+    shown |= {f"{each.dest} (help)": each.help for each in commands._choices_actions}
+    for name, text in shown.items():
+        assert text and not text_faults(text), (name, text and text_faults(text))

@@ -96,7 +96,7 @@ def load_checkpoint(
     ``specify_prefix``, and not with ``filter_prefix``; ``choice_func(name)`` is False for further
     names to leave out.
 
-    Raises ValueError for a file that is missing, damaged or no checkpoint, RuntimeError if a
+    Raises ValueError for a file that is missing, damaged or no checkpoint. Raises RuntimeError if a
     Parameter of the net has another shape (with ``strict_load``, another dtype). Then the net has
     not changed.
     """
@@ -146,8 +146,8 @@ def load_param_into_net(
     checkpoint of a Cell around the net has prefixed names (``network.fc.weight``); one prefix is
     removed if it stands before all names that the net lacks.
 
-    Raises TypeError for anything but a Cell and Parameters by name, RuntimeError for another shape
-    or, with ``strict_load``, for another dtype. Then no value has changed.
+    Raises TypeError for anything but a Cell and Parameters by name. Raises RuntimeError for another
+    shape or, with ``strict_load``, for another dtype. Then no value has changed.
     """
     if not isinstance(net, Cell):
         raise TypeError(

@@ -1,7 +1,7 @@
 """The table of saved values: for each its bytes, the line that made it and the lines that need it.
 
 The bytes are an upper bound: a value in a branch that is not taken is None. A question mark stands
-for a number that is unknown at compile time, such as the length of the user's list.
+for a number that is unknown at compile time, such as the length of a list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The names of variables: parameters first, then the user's names, then names that were made up.
 
-The user's name stands as it is, unless it hides one of Python's (``input_``). What a value without
-one is called says ``ir/labels.py``. A second variable of the same name gets a number.
+The user's name stands as it is, unless it hides one of Python's (``input_``). ``ir/labels.py``
+names the values without one. A second variable of the same name gets a number.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class TensorAliases:
             self.table.pop(value, None)
 
     def register_array(self, value: Value, array: Layout) -> None:
-        """Records the layout of a value that is an array made while compiling."""
+        """Records the layout of a value that is an array made at compile time."""
         self.layouts[value] = layout_of_array(array)
         if not array.ndim:
             self.arrays.add(value)

@@ -1,4 +1,4 @@
-"""Texts of arrays that are made while compiling: ``np.linspace(-1.0, 1.0, 5)``.
+"""Source of arrays that are made at compile time: ``np.linspace(-1.0, 1.0, 5)``.
 
 These arrays depend on no argument. The generated source makes them itself: by the call that made
 them, or item by item if they are small.
@@ -36,7 +36,7 @@ _IMPURE = frozenset(
 
 
 class Recipes:
-    """The arrays made by calls of NumPy, with the texts of these calls."""
+    """The arrays made by calls of NumPy, with the source of these calls."""
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[Any, str]] = {}

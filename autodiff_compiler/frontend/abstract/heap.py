@@ -1,8 +1,8 @@
 """Detaching lists and dicts from the heap, and ownership: how branches and loops carry containers.
 
-Two paths may each make a list of their own under one name. After the join one list stands for both.
-That is right as long as nothing else holds either of them: a change through this name would not be
-visible under another one.
+Two paths may each make a list of their own under one name. After the join, one list stands for
+both. This is right as long as nothing else refers to either of them. A change through this name
+would not be visible under another one.
 """
 
 from __future__ import annotations

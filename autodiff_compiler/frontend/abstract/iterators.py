@@ -1,8 +1,8 @@
 """Iterators: iterables that can be consumed once.
 
-An iterator that the source function makes is a heap object of the kind ``iterator``, so all its
-names see its position. Each item is computed when it is asked for, as in Python: with the items
-that a list has by then, and the variables that a function or generator expression reads by then.
+An iterator that the source function makes is a heap object of the kind ``iterator``. All its names
+therefore see its position. Each item is computed when it is requested, as in Python. It then sees
+the current items of a list, and the current variables of a function or generator expression.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def _initial_position(low: Evaluator, source: Any) -> Any:
 
 
 def as_variable(low: Evaluator, value: Any) -> Any:
-    """Returns ``value`` as a variable holds it: a lazy iterable becomes an iterator. One that may
-    become a loop is not started, so that a loop can still read its sources."""
+    """Returns ``value`` as a variable holds it: a lazy iterable becomes an iterator. An iterator
+    that may become a loop is not started: a loop can still read its sources.
+    """
     if not isinstance(value, LazyIterable):
         return value
     return (

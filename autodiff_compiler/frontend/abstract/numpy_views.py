@@ -1,8 +1,8 @@
 """Views of NumPy arrays: a write through one name shows under every name of the same memory.
 
 Values are never changed, so a write makes new ones. A write through a view is a write to the base
-array, and the other views of that array are computed from it again. If it is not certain what a
-name is a view of (paths joined, an iteration began), the name is lost (``aliasing.py``).
+array. The other views of that array are computed from it again. After a join or at the start of an
+iteration, the base of a view may be unknown. Then the name is lost (``aliasing.py``).
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ def is_view(low: Evaluator, op: Op | None) -> bool:
 
 
 def _is_array(low: Evaluator, source: Any) -> bool | None:
-    """True if an operand is an array, False for a scalar of plain NumPy code, of which NumPy makes
-    new arrays. None if that is not known."""
+    """True if an operand is an array, False for a scalar of plain NumPy code, None if this is
+    unknown. NumPy makes new arrays of scalars.
+    """
     if not low.compilation.numpy or not has_no_axes(source):
         return True
     return low.compilation.aliases.is_array(source)

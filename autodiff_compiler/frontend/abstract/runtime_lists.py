@@ -2,7 +2,8 @@
 
 A list that grows in a rolled loop is one. It is a heap object like other lists, so that aliases see
 its changes. Its contents are one IR value, and reads and changes are operations. A list of known
-items becomes a run-time list when it is joined with one, or indexed by a run-time position.
+items becomes a run-time list when it meets one at a join. Indexing it by a run-time position does
+the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compile-time values: the possible contents of a variable while a method is being lowered.
 
-A compile-time value is an IR ``Value`` (known only at run time), a Python object (known now), a
-tuple of these, or a reference to a list or dict of the heap. The heap is part of the ``State`` and
-is copied at every branch, so that mutation and aliasing keep Python's meaning.
+A compile-time value is an IR ``Value`` (known only at run time) or a Python object (known now). It
+may also be a tuple of these, or a reference to a list or dict of the heap. The heap is part of the
+``State`` and is copied at every branch. Mutation and aliasing therefore keep Python's meaning.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class UsesPoison(Exception):
 
 
 class NeedsKnownValue(Exception):
-    """A number is needed while compiling but is known only at run time."""
+    """A number is needed at compile time but is known only at run time."""
 
     def __init__(self, value: Value, span: Span, purpose: str):
         super().__init__(purpose)

@@ -1,1 +1,1 @@
-"""Calls: inlined, outlined, recursive, or made while compiling."""
+"""Calls: inlined, outlined, recursive, or evaluated at compile time."""

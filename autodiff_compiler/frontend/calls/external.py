@@ -1,8 +1,8 @@
 """Calls of functions that are not compiled.
 
-Functions of this package run while compiling, as macros, and so do those that stand for NumPy and
-``math`` on run-time values. All others run while compiling on known arguments. A function is
-refused if every call gives something else, or if it reads more than its arguments: its outcome
+Functions of this package run at compile time, as macros. The functions that replace NumPy and
+``math`` on run-time values do, too. All others run at compile time on known arguments. A function
+is refused if every call gives something else, or if it reads more than its arguments. Its outcome
 would become a constant of the generated source. Logging is done at run time, by forward.
 """
 
@@ -164,7 +164,7 @@ def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[st
 def _run_now(
     low: Lowering, callee: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Runs a function while compiling, under the assumption that its arguments stay as they are."""
+    """Runs a function at compile time, under the assumption that its arguments stay as they are."""
     given, of_numpy = (*args, *kwargs.values()), is_numpy(callee)
     if of_numpy or getattr(callee, "__module__", "") == "itertools":
         _refuse_functions(low, name, given)
@@ -219,7 +219,7 @@ def _filled_array(
 
 
 def _refuse_outside(low: Lowering, callee: Any, name: str) -> None:
-    """Refuses functions that must not run while compiling."""
+    """Refuses functions that must not run at compile time."""
     owner = getattr(callee, "__self__", None)
     if type(owner) in (list, dict, set, collections.deque) and name in MUTATING_METHODS:
         if low.compilation.path(owner) is None:

@@ -443,8 +443,9 @@ def _child_lowering(low: Lowering, callee: Any) -> Lowering:
 
 
 def _is_made_while_compiling(low: Lowering, thing: Any) -> bool:
-    """True if an array is made while compiling. The parameters of these arrays come last: the
-    generated source has values for them."""
+    """True if an array is made at compile time. The parameters of these arrays come last: the
+    generated source has values for them.
+    """
     is_array = isinstance(thing, (np.ndarray, np.generic))
     return is_array and low.compilation.path(thing) is None
 

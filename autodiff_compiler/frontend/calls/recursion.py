@@ -1,11 +1,11 @@
 """Recursion.
 
-A recursion whose end is known while compiling is inlined, call in call. Another one becomes two
+A recursion whose end is known at compile time is inlined, call in call. Another one becomes two
 loops (``in_loops``). The first descends: it saves the arguments of each call until one returns
-without a recursive call. The second returns: it gives each call the result of the next one.
-The source function is therefore lowered twice. In the first loop the recursive call leaves it, as
-an exception would (``core/unwinding``). In the second loop the recursive call has a result. The
-code before that call is computed in both loops.
+without a recursive call. The second returns: it gives each call the result of the next one. The
+source function is therefore lowered twice. In the first loop the recursive call leaves it, as an
+exception would (``core/unwinding``). In the second loop the recursive call has a result. The code
+before that call is computed in both loops.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def _refuse_second_call(low: Lowering, first: bool) -> None:
 
 
 def _repeats(call: Call, now: Call, deep: bool) -> bool:
-    """True if two calls do the same, as far as is known while compiling."""
+    """True if two calls do the same, as far as is known at compile time."""
     if not has_same_structure(call.given, now.given):
         return False
     is_same = True

@@ -184,7 +184,7 @@ def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
 def _merge_states(
     merger: Merger, left: State, right: State, base: State, returned: bool
 ) -> _MergedState:
-    """Merges variables, which nobody reads after a ``return``, and heap objects."""
+    """Merges heap objects and variables. After a ``return``, variables are not read."""
     merged = _MergedState({}, {}, {}, [])
     if not returned:
         both = {**left.names, **right.names}

@@ -40,7 +40,7 @@ class IterationSpace:
 
     ``bounds`` is the range of the index. ``reads`` are the values that are read item by item.
     ``item`` makes the user's item from the index and these. ``items`` are all items, if they are
-    known while compiling. ``checkpoint`` says what backward saves of the iterations, if not all.
+    known at compile time. ``checkpoint`` says what backward saves of the iterations, if not all.
     ``lists`` are the lists of run-time length that are iterated over, which the body must leave as
     they are.
     """
@@ -122,14 +122,14 @@ class Carry:
     """A carried variable: the types of its leaves, and a value that shows its structure.
 
     ``fresh``: it may be unset before the loop. ``summed``: it begins as the number 0 and is only
-    added to, so that it may begin as zeros of the sum's shape, if the loop runs at all.
+    added to. If the loop runs at all, it may begin as zeros of the sum's shape.
     """
 
     like: Any
     types: list[Type]
     fresh: bool
     summed: bool = False
-    #: What its leaves may be when an iteration begins, by place.
+    #: The possible origins of its leaves when an iteration begins, by place.
     memory: dict[int, set[Any]] = field(default_factory=dict)
 
 

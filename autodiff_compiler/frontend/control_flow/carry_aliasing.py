@@ -1,9 +1,9 @@
 """Alias analysis of carried variables: a hypothesis of which may be one tensor, and its check.
 
-When an iteration begins, a carried variable may be what it was before the loop, or what another one
-was (``TensorAliases.through_iteration``). Two that are different tensors before the loop are
-assumed to be different in every iteration, also where they change places. If the body leaves one
-tensor in both, the assumption was wrong.
+When an iteration begins, a carried variable may be its value before the loop, or that of another
+one (``TensorAliases.through_iteration``). Variables that are different tensors before the loop are
+assumed to differ in every iteration. This includes variables that change places. If the body leaves
+one tensor in both, the assumption was wrong.
 """
 
 from __future__ import annotations

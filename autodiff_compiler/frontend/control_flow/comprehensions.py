@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.control_flow.loops import becomes_loop
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.syntax import builders
 
-#: What a comprehension goes through, and what it collects, in variables of its own.
+#: The variables of a comprehension: for the iterable, and for the collected items.
 SOURCE, ITEMS = internal_name("source"), internal_name("collected")
 #: The loop that a comprehension becomes. A loop keeps its node over several attempts to compile a
 #: function.

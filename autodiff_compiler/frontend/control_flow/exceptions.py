@@ -225,7 +225,7 @@ def _message_of(low: Lowering, kind: type, args: tuple[Any, ...]) -> Any:
 
 
 def _as_runtime_text(low: Lowering, text: Any) -> Any:
-    """Returns a text as a value: another ``raise`` may give another text."""
+    """Returns a message as a value: another ``raise`` may give another message."""
     if not isinstance(text, str):
         return text
     pattern = text.replace("{", "{{").replace("}", "}}")

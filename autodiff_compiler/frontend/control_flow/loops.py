@@ -1,9 +1,9 @@
-"""Loops: rolled where they can be, so that the length of the text never depends on a trip count.
+"""Loops: rolled where they can be, so that the length of the source never depends on a trip count.
 
-A rolled loop is lowered again and again until its carried variables are known, a fixed point: what
-the body changes is carried, with the type that holds its value before and after every iteration. A
-loop over things known now that differ in kind (the Cells of a CellList) is unrolled, and so is a
-counted loop whose index must be known in the body.
+A rolled loop is lowered again and again until its carried variables are known, a fixed point. A
+variable that the body changes is carried. Its type holds its value before and after every
+iteration. A loop over known objects of different kinds, such as the Cells of a CellList, is
+unrolled. A counted loop is unrolled if its index must be known in the body.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def _of_one_length(low: Lowering, spaces: Sequence[Any]) -> IterationSpace | Non
 
 
 def sequence(low: Lowering, value: Any) -> list[Any]:
-    """Returns everything an iterable yields, which must be known while compiling."""
+    """Returns everything an iterable yields, which must be known at compile time."""
     value = drain_at_once(low, _iterator_of(low, value))
     if is_consumed_by_iteration(value) or isinstance(value, LazyIterable):
         return list(items_of(low, value))

@@ -46,9 +46,9 @@ class _Phi:
 class Merger:
     """Merges the values of two branches; ``pairs`` are the leaves that differ.
 
-    ``ownership`` says of each branch who holds its lists and dicts: two that nobody else holds
-    merge into a new one. ``branch_values`` are the values that each branch made: outside of it they
-    are read only as results of the ``if``, by whatever remembers them.
+    ``ownership`` says of each branch who refers to its lists and dicts. Two of them without other
+    references merge into a new one. ``branch_values`` are the values that each branch made. Outside
+    of it they are read only as results of the ``if``.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Merger:
     def _leaf(self, left: Any, right: Any, name: str) -> Any:
         """Returns the result of the ``if`` for two leaves; two names of one tensor stay that."""
         left_type, right_type = leaf_type(left), leaf_type(right)
-        # What the other branch made does not exist in this one.
+        # Values that the other branch made do not exist in this one.
         left = next(self._undefined()) if left in self.branch_values[1] else left
         right = next(self._undefined()) if right in self.branch_values[0] else right
         type_ = None

@@ -70,7 +70,7 @@ class LoopHypothesis:
         self.params = self._fresh_params()
         self.skipped = False
         self.outset = low.heap_ownership(base)
-        #: What the variables are after the loop that its body sets and that are not carried.
+        #: The values, after the loop, of variables that its body sets and that are not carried.
         self.final_values: dict[Key, Any] = {}
         #: Those of them that are set if the body ran at all.
         self.counted: set[Key] = set()
@@ -188,7 +188,7 @@ class LoopHypothesis:
         base, left = self.base, self.left
         self.at_end = self.low.heap_ownership(left)
         stable = all([self._matches(key) for key in left.names])
-        # What a variable is has to be known before it is asked what its list holds.
+        # The value of a variable must be known before the contents of its list.
         stable = stable and all([self._matches(ref) for ref in base.heap if ref in left.heap])
         return stable and self._remembered()
 

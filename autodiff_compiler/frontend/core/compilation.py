@@ -124,7 +124,7 @@ class Compilation(GuardRecorder):
     growing_loops: set[Any] = field(default_factory=set)
     unrolled_loops: frozenset[Any] = frozenset()
     aliases: TensorAliases = field(default_factory=TensorAliases)
-    #: The arrays made while compiling, as by ``np.zeros(3)``, by identity.
+    #: The arrays made at compile time, as by ``np.zeros(3)``, by identity.
     created_arrays: dict[int, Any] = field(default_factory=dict)
     recipes: Recipes = field(default_factory=Recipes)
     #: The objects that stand for arguments.

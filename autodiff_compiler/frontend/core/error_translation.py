@@ -1,4 +1,4 @@
-"""Translation of exceptions of library code that ran while compiling to the user's terms."""
+"""Translation of exceptions of library code that ran at compile time to the user's terms."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Guards: the conditions under which a compiled pair may be used.
 
-All that the source function reads from outside (an attribute of ``self``, a global, a closure's
-variable, an item of a configuration or of an argument) has a *path*, a Python expression over
-``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading it records a
-guard on that path; the compiled pair is used only while all its guards hold.
+A source function reads outside values: attributes of ``self``, globals, variables of closures,
+items of a configuration or of an argument. Each has a *path*. A path is a Python expression over
+``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading the value records
+a guard on its path. The compiled pair is used only while all its guards hold.
 """
 
 from __future__ import annotations
@@ -207,8 +207,9 @@ class GuardRecorder:
         )
 
     def guard_replaceable(self) -> None:
-        """Guards all things that may be replaced: a container has its type, a thing with two paths
-        is the same at both, and an array that was never read is the very same."""
+        """Guards all objects that may be replaced. A container must have its type, and an object
+        with two paths must be the same at both. An array that was never read must be the very same.
+        """
         for path, value in self.replaceable.items():
             first = self.path(value)
             if first != path and first is not None:

@@ -57,8 +57,8 @@ from autodiff_compiler.span import NOWHERE, Caller, Span
 class Lowering:
     """The lowering of a function: its builder, variables and heap. Implements ``Evaluator``.
 
-    No handler lives here. What depends on the kind of a node, a callee or an operand goes to the
-    functions of ``handlers``; the methods below are how they call each other.
+    No handler is defined here. The functions of ``handlers`` decide by the kind of a node, a callee
+    or an operand. They call each other through the methods below.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Lowering:
         #: The heap objects of the callers, which outlive this function.
         self.pinned: frozenset[HeapRef] = frozenset()
 
-        #: The parameters of the loops that are being rolled around this point, and the indices of
+        #: The parameters of the loops that are being rolled around this point. Also the indices of
         #: loops that are short enough to be unrolled.
         self.loop_params: set[Value] = set()
         self.unrollable_indices: frozenset[Value] = frozenset()
@@ -115,8 +115,8 @@ class Lowering:
         self.evaluated: list[tuple[Any, Any, int]] = []
         self.replayed = 0
 
-        #: Expressions that are handed on, or compared, as they are, be they None; generators that
-        #: are used up where they stand; calls with nothing around them but their statement.
+        #: Expressions that are passed on or compared as they are, be they None. Generators that are
+        #: consumed where they stand. Calls with nothing around them but their statement.
         self.may_be_none: set[Any] = set()
         self.used_at_once: set[Any] = set()
         self.sole_calls: set[Any] = set()
@@ -192,7 +192,7 @@ class Lowering:
         return self.handlers.truth(self, value)
 
     def sequence(self, value: Any) -> list[Any]:
-        """Returns everything an iterable yields. Raises where only the run knows that."""
+        """Returns everything an iterable yields. Raises if the items are known only at run time."""
         items: list[Any] = self.handlers.sequence(self, value)
         return items
 
@@ -232,8 +232,9 @@ class Lowering:
     # ---- values and the heap
 
     def static(self, value: Any, purpose: str) -> Any:
-        """Returns ``value`` if it is known while compiling. Raises ``NeedsKnownValue`` otherwise:
-        the compilation begins again with the number it depends on made known, or is refused."""
+        """Returns ``value`` if it is known at compile time. Raises ``NeedsKnownValue`` otherwise:
+        the compilation begins again with the number it depends on made known, or is refused.
+        """
         if isinstance(value, Value):
             raise NeedsKnownValue(value, self.builder.span, purpose)
         for part in value if type(value) is tuple else ():
@@ -342,7 +343,7 @@ class Lowering:
         return error(cause, cure, self.place)
 
     def translate(self, error: Exception, doing: str, called: Any = None) -> CompileError:
-        """Returns an exception of library code that ran while compiling, in the user's terms."""
+        """Returns an exception of library code that ran at compile time, in the user's terms."""
         return translate_error(error, doing, called, self.place)
 
     @staticmethod
@@ -467,7 +468,7 @@ def _data_of(low: Lowering, thing: Any) -> Any:
 def _known_array(low: Lowering, value: Value) -> Any:
     """Returns the array behind a value from outside, and guards its contents.
 
-    Returns None for a value that is not known while compiling: a Parameter, or a computed one.
+    Returns None for a value that is not known at compile time: a Parameter, or a computed one.
     """
     if value in low.arguments and low.parent:
         return _known_array(low.parent, low.arguments[value])

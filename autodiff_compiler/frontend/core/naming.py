@@ -122,8 +122,9 @@ def _positional(function: Any) -> list[str]:
 def hides_values(
     value: Any, heap: Mapping[HeapRef, Any], seen: frozenset[HeapRef] = frozenset()
 ) -> bool:
-    """True if an argument can reach values of the caller that are not its leaves, as an object can,
-    or a list or dict that holds one."""
+    """True if an argument can reach values of the caller that are not its leaves. An object can,
+    and so can a list or dict that contains one.
+    """
     if isinstance(value, (tuple, dict)):
         items = value.values() if isinstance(value, dict) else value
         return any(hides_values(item, heap, seen) for item in items)

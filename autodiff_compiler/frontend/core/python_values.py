@@ -38,7 +38,7 @@ def python_containers(low: Lowering, arg: Any, lists_go: bool = False) -> Any:
 
 
 def to_python(low: Lowering, value: Any) -> Any:
-    """Returns a value known while compiling, with lists and dicts in place of references."""
+    """Returns a value known at compile time, with lists and dicts in place of references."""
     return low.original(python_containers(low, value))
 
 

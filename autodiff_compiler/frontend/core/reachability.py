@@ -1,6 +1,6 @@
 """Reachability: the outside objects that methods of an object can access.
 
-A method such as ``__getattr__`` that Python runs while compiling sees objects as they were before
+A method such as ``__getattr__`` that Python runs at compile time sees objects as they were before
 the call. This is right as long as it can reach no object that the source function writes.
 """
 

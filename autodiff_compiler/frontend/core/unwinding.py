@@ -103,8 +103,9 @@ def _forget_operands(low: Lowering, position: int) -> None:
 def resumable(
     low: Lowering, evaluate: Callable[[], Any], then: Callable[[Any], Any] = lambda value: value
 ) -> Any:
-    """Returns ``evaluate()``. What follows a possible throw is lowered inside a branch. In such a
-    branch ``then`` is applied to the value."""
+    """Returns ``evaluate()``. The code after a possible throw is lowered inside a branch, where
+    ``then`` is applied to the value.
+    """
     if not low.catching:
         return evaluate()
     before = low.evaluated, low.replayed

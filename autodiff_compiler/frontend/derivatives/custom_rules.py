@@ -1,9 +1,9 @@
 """Custom derivatives: the user's functions that give cotangents in place of a derived one.
 
-Such a function is lowered like any other, with the inputs, the result and its cotangent as
-arguments. It becomes an attribute of an operation ``custom_rule``. What it returns is checked now:
-a wrong number, shape or kind is refused with a caret in the user's function. Where no gradient is
-asked for, custom derivatives are not looked at.
+A rule is lowered like any other function, with the inputs, the result and its cotangent as
+arguments. It becomes an attribute of an operation ``custom_rule``. Its results are checked now: a
+wrong number, shape or kind is refused with a caret in the user's function. If no gradient is
+requested, custom derivatives are ignored.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def context_attribute(low: Lowering, owner: HeapRef, name: str) -> Any:
 
 
 def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) -> None:
-    """Calls ``ctx.save_for_backward(x)`` and its like."""
+    """Calls a method of the context, such as ``ctx.save_for_backward(x)``."""
     context = dict(low.state.heap[method.ref])
     if method.name == "save_for_backward":
         context["saved_tensors"] = tuple(args)

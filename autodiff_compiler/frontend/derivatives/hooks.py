@@ -96,8 +96,8 @@ def _enter_watched(
 ) -> Any:
     """Enters a Cell whose backward hooks see the cotangents of its inputs and of its output.
 
-    The rule that stands at the inputs learns the output's cotangent by a value that links
-    them, whose own cotangent it is.
+    The rule at the inputs needs the output's cotangent. It is the cotangent of a value that links
+    the two.
     """
     inputs = [x for x in leaves(args) if isinstance(x, Value) and has_cotangent(x)]
     seen: dict[Any, Value] = {value: fresh(value) for value in inputs}

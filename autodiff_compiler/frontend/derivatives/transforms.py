@@ -1,4 +1,4 @@
-"""Derivatives taken inside a source function: ``grad``, ``jvp``, ``vmap`` and their like."""
+"""Derivatives taken inside a source function, such as ``grad``, ``jvp`` and ``vmap``."""
 
 from __future__ import annotations
 

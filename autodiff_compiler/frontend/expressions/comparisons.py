@@ -1,5 +1,6 @@
-"""Comparisons: known values are compared while compiling, containers item by item, and run-time
-values when the function runs."""
+"""Comparisons: known values are compared at compile time, containers item by item, and run-time
+values when the function runs.
+"""
 
 from __future__ import annotations
 
@@ -165,8 +166,9 @@ def _views_as_sets(low: Lowering, left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _may_be_equal(low: Lowering, left: Any, right: Any) -> bool:
-    """True if a run-time value and another value may be equal by their types. Refuses strings of
-    which only the run knows enough."""
+    """True if a run-time value and another value may be equal by their types. Refuses strings that
+    are not known at compile time.
+    """
     value, other = (left, right) if isinstance(left, Value) else (right, left)
     if is_text(left) and is_text(right):
         raise low.fail(

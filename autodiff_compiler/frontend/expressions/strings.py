@@ -1,4 +1,4 @@
-"""Strings: known parts are joined while compiling, run-time parts by the generated function."""
+"""Strings: known parts are joined at compile time, run-time parts by the generated function."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Queries of a Cell's parts: its Parameters and Cells, as in ``for p in self.trainable_params():``.
 
-The Cell itself answers them while compiling. The Parameters found are its own. The registries in
+The Cell itself answers them at compile time. The Parameters found are its own. The registries in
 which they were found become guards: after a change of the Cell, the function is compiled again.
 """
 

@@ -147,7 +147,7 @@ def _view(name: str, low: Lowering, ref: HeapRef, args: Sequence[Any]) -> DictVi
     return DictView(name, ref)
 
 
-#: Methods whose first argument may be a run-time value. That of others must be known.
+#: Methods whose first argument may be a run-time value. In other methods it must be known.
 _TAKING_VALUES = ("append", "extend", "update")
 #: The methods by the kind of container and their name; ``sort`` stands apart, for its keywords.
 _METHODS: dict[tuple[str, str], Callable[[Lowering, HeapRef, Sequence[Any]], Any]] = {

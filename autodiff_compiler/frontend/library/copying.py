@@ -1,5 +1,6 @@
-"""``copy.copy`` and ``copy.deepcopy`` of lists, dicts and objects of the heap, of arrays of plain
-NumPy code, and of outside containers."""
+"""``copy.copy`` and ``copy.deepcopy``: of heap objects, of arrays of plain NumPy code, and of
+outside containers.
+"""
 
 from __future__ import annotations
 

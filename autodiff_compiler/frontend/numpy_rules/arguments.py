@@ -217,7 +217,7 @@ def _result(
 
 
 def _known(low: Lowering, name: str, argument: str, given: Any, allowed: Sequence[Any]) -> Any:
-    """Returns an argument that must be known while compiling. Refuses all but the ``allowed``."""
+    """Returns an argument that must be known at compile time. Refuses all but the ``allowed``."""
     equal = [] if isinstance(given, Value) else [choice for choice in allowed if given == choice]
     if not equal:
         raise low.fail(

@@ -2,8 +2,8 @@
 
 ``COPY``     new memory.
 ``VIEW``     the memory of the first argument, or that argument itself.
-``PERHAPS``  a view if it can be one: the layout, the dtype or another argument decides. Where they
-             are not known while compiling, a write to either makes the other unreadable.
+``PERHAPS``  a view if it can be one: the layout, the dtype or another argument decides. If they
+             are not known at compile time, a write to either makes the other unreadable.
 """
 
 from __future__ import annotations

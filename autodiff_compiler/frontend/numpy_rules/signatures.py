@@ -1,9 +1,9 @@
 """NumPy's signatures: how the arguments of a NumPy function reach the function that implements it.
 
 A function of ``autodiff_compiler.numpy`` need not have every parameter of its NumPy counterpart.
-``NumpyFunction`` stands between the two. It binds a call by NumPy's signature, drops arguments that
-equal their default, and raises what NumPy raises for such arguments. It converts lists to arrays.
-It refuses every other argument that the implementation does not have.
+``NumpyFunction`` stands between the two. It binds a call by NumPy's signature, and drops arguments
+that equal their default. It raises what NumPy raises for invalid ones, and converts lists to
+arrays. It refuses every other argument that the implementation does not have.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _refuse_outer(low: Lowering, memory: frozenset[Any]) -> None:
 
 
 def _refuse_views(low: Lowering, owner: Value) -> None:
-    """Refuses a write to a Tensor that is a view of a live one, or of which a view is live."""
+    """Refuses a write to a Tensor that is a view of a live Tensor, or that has a live view."""
     referenced = low.heap_ownership(low.state).count  # without lists that nothing refers to
     live = [low.state.heap[ref] for ref in referenced]
     for names in (low.state.names, *(frame.names for frame in low.waiting_frames)):

@@ -57,7 +57,7 @@ def class_attribute(low: Lowering, cls: type, name: str) -> Any:
 
 
 def outside_attribute(low: Lowering, owner: Any, name: str) -> Any:
-    """Returns ``owner.name`` for an owner that is known while compiling."""
+    """Returns ``owner.name`` for an owner that is known at compile time."""
     refuse_foreign(low, owner, installed=True)
     return get_attribute(low, owner, name)
 
@@ -75,7 +75,8 @@ def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
 
 def _is_inlined(low: Lowering, owner: Any, *names: str) -> bool:
     """True if the special methods of these names are inlined where the class has them. Methods that
-    reach no written object run while compiling, under a guard."""
+    reach no written object run at compile time, under a guard.
+    """
     if isinstance(owner, HeapRef):
         return True
     if not _writes_attributes(low):
@@ -330,8 +331,9 @@ def _read_only(low: Lowering, cls: type, name: str) -> CompileError:
 def call_attribute_protocol(
     low: Lowering, callee: Any, args: Sequence[Any]
 ) -> tuple[Any, ...] | None:
-    """Returns the outcome of ``object.__setattr__`` and its like, in a tuple; None for other
-    calls."""
+    """Returns the outcome of a call such as ``object.__setattr__``, in a tuple; None for other
+    calls.
+    """
     name = getattr(callee, "__name__", "")
     if name not in _REACHING:
         return None

@@ -1,8 +1,8 @@
 """Written items of outside dicts, and the ``__dict__`` of objects.
 
-A written item is treated as a written attribute: it has a heap object, and the run time stores
-it after forward. An item of the ``__dict__`` of an object is an attribute of the
-object, unless the class has a data descriptor of that name.
+A written item is treated as a written attribute: it has a heap object, and the run time stores it
+after forward. An item of the ``__dict__`` of an object is an attribute of the object. The exception
+is a data descriptor of that name in the class.
 """
 
 from __future__ import annotations

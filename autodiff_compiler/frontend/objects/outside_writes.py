@@ -83,7 +83,8 @@ def _ref_to_write(low: Lowering, thing: Any, name: str | Item | None = None) -> 
 
 def rebind_owned_parameters(low: Lowering) -> None:
     """Gives the written Parameters of this function's Cell values of their own, with the Cell's
-    names for them. One generated function then serves every Cell of the class."""
+    names for them. A single generated function then serves every Cell of the class.
+    """
     if not low.compilation.heap_objects or not isinstance(low.owner, Cell):
         return
     names = {id(p): name for name, p in low.owner.parameters_and_names()}

@@ -28,7 +28,7 @@ from autodiff_compiler.operators.elementwise import arithmetic
 from autodiff_compiler.operators.indexing import indexing, scatter_reduce
 from autodiff_compiler.operators.indexing.concat_and_pad import stack
 
-#: What ``ufunc.at`` does.
+#: The updates of ``ufunc.at``.
 _AT = {
     np.add: indexing.add_at,
     np.subtract: indexing.add_at,
@@ -116,7 +116,7 @@ def _assign_in_tensor(low: Lowering, owner: Value, key: Any, value: Any) -> None
 
 
 def update_at(low: Lowering, function: Any, owner: Any, key: Any, value: Any) -> None:
-    """Updates items of an array in place: ``np.add.at(owner, key, value)`` and its like."""
+    """Updates items of an array in place, as ``np.add.at(owner, key, value)`` does."""
     if function not in _AT or not isinstance(owner, Value):
         raise low.fail(
             UnsupportedSyntax,

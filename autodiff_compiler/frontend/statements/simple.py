@@ -73,9 +73,9 @@ def _execute_guarded(low: Lowering, statement: Any, rest: Sequence[Any]) -> Any:
 def execute(low: Lowering, node: Any, then: Callable[[Any], Any] = lambda outcome: outcome) -> Any:
     """Lowers a statement.
 
-    A problem is kept, the variables that the statement assigns are poisoned, and lowering goes on,
-    to find the other problems. If the statement may be left by an exception, what follows it
-    (``then``) stands at its end.
+    A problem is recorded, and the variables that the statement assigns are poisoned. Lowering
+    continues, to find the other problems. If an exception may leave the statement, the code after
+    it (``then``) stands at its end.
     """
     problems_before = len(low.compilation.problems)
     try:

@@ -1,8 +1,8 @@
 """Finds the source of a function, and parses it so that every node keeps the user's own position.
 
-The whole file is parsed and the function looked up in its tree. Nothing has to be dedented (which
-would break strings of several lines), and the positions in the tree are those of the file. A
-function without source (typed at a prompt, made by ``exec``) is refused with a cure.
+The whole file is parsed and the function looked up in its tree. Nothing has to be dedented, which
+would break strings of several lines. The positions in the tree are those of the file. A function
+without source (typed at a prompt, made by ``exec``) is refused with a cure.
 """
 
 from __future__ import annotations

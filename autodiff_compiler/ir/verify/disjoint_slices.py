@@ -34,7 +34,7 @@ class AxisSlice:
 class DisjointSlices:
     """The locations of slices.
 
-    Two slices are known to be disjoint only if they were taken of one value, which was not
+    Two slices are known to be disjoint only if they were taken of one value. It must not have been
     redefined in between.
     """
 

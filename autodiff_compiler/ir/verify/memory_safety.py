@@ -57,8 +57,8 @@ def check_memory_safety(
 ) -> None:
     """Calls ``refuse`` with a reason for each unsafe write.
 
-    A write is unsafe if the memory is not the function's own, is read later, or is returned to a
-    user. ``placements`` are those of the residuals of a backward function.
+    A write is unsafe if the function does not own the memory, reads it later, or returns it.
+    ``placements`` are those of the residuals of a backward function.
     """
     if any(destination_of(op) is not None for op in function.body.walk()):
         _MemoryInterpreter(function, lambda conflict: refuse(conflict.why), placements).check()
@@ -67,7 +67,7 @@ def check_memory_safety(
 def conflicts(function: Function) -> list[Conflict]:
     """Lists all conflicts of the writes of ``function``, found in one run.
 
-    After a conflict the run goes on as if the write were to a copy, or the value had been saved.
+    After a conflict the run continues as if the write were to a copy, or the value were saved.
     """
     reported: dict[Conflict, None] = {}
     _MemoryInterpreter(function, lambda conflict: reported.setdefault(conflict)).check()
@@ -360,8 +360,8 @@ class _MemoryInterpreter:
     def branches(self, op: Op) -> None:
         """Runs both branches from one state, and joins their states.
 
-        A value is overwritten after the ``if`` if one branch overwrites it, or if the branches
-        overwrite it by different tiles.
+        A value is overwritten after the ``if`` if one branch overwrites it. It also is if the
+        branches overwrite different tiles.
         """
         before = set(self.overwritten), dict(self.partly_overwritten), set(self.consumed_tiles)
         overwritten, partly, consumed = set(before[0]), dict(before[1]), set(before[2])

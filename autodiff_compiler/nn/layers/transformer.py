@@ -66,12 +66,12 @@ class _Layer(Cell):
         self.activation = _ACTIVATIONS[activation] if by_name else activation
 
     def self_attention(self, x: Any, mask: Any, padding: Any) -> Any:
-        """Self-attention of x, with dropout."""
+        """Returns the self-attention of x, with dropout."""
         out = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False)
         return self.dropout1(out[0])
 
     def feed_forward(self, x: Any) -> Any:
-        """Feed-forward network, at each position by itself."""
+        """Applies the feed-forward network to each position by itself."""
         return self.dense2(self.dropout(self.activation(self.dense1(x))))
 
 
@@ -93,7 +93,7 @@ class TransformerDecoderLayer(_Layer):
     has_cross_attention = True
 
     def cross_attention(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
-        """Attention of x to the encoder's output, with dropout."""
+        """Returns the attention of x to the encoder's output, with dropout."""
         out = self.multihead_attn(
             x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False
         )

@@ -76,9 +76,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     The loss is the unscaled one, and the scale is the one after the step. ``overflow`` is a bool
     Tensor of shape ``()``, True if a gradient was infinite or NaN; then the optimizer did not run.
 
-    ``scale_sense`` is either an update Cell, whose ``get_loss_scale()`` is the first scale, or the
-    scale itself, a Tensor of shape ``()`` or ``(1,)``. Another shape is a ValueError, anything
-    else a TypeError.
+    ``scale_sense`` is an update Cell, whose ``get_loss_scale()`` is the first scale. Or it is the
+    scale itself, a Tensor of shape ``()`` or ``(1,)``. Another shape is a ValueError, anything else
+    a TypeError.
     """
 
     def __init__(self, network: Any, optimizer: Any, scale_sense: Any):

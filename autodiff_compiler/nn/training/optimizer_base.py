@@ -33,11 +33,12 @@ class Optimizer(Cell):
     """Base of optimizers: ``Optimizer(learning_rate, parameters, weight_decay, loss_scale)``.
 
     ``parameters`` are Parameters or groups. A group is a dict of 'params' and, where they differ
-    from the arguments, 'lr', 'weight_decay' and 'grad_centralization'. One group may hold
+    from the arguments, 'lr', 'weight_decay' and 'grad_centralization'. A group may hold
     'order_params' alone: all Parameters, in the order of the updates.
 
-    A learning rate is a number, a list or Tensor with one for each step (the last one stays), or a
-    ``LearningRateSchedule``. Without groups, Parameters named beta or gamma have no weight decay.
+    A learning rate is a number, or a list or Tensor with one for each step; the last one stays. It
+    may also be a ``LearningRateSchedule``. Without groups, Parameters named beta or gamma have no
+    weight decay.
     """
 
     def __init__(

@@ -98,8 +98,8 @@ def elementwise(
 ) -> OpDef:
     """Declares an operator that works element by element, with NumPy broadcasting.
 
-    ``partials`` gives for each operand either the partial derivative, ``lambda x, out: …``, or,
-    where a better text exists, the scaling itself, ``lambda ct, x, y: ct / y``. One entry serves
+    ``partials`` gives for each operand the partial derivative, ``lambda x, out: …``. Where better
+    source exists, it gives the scaling itself, ``lambda ct, x, y: ct / y``. A single entry serves
     both modes, because the Jacobian is diagonal. Without ``partials`` the derivative is zero.
     """
 

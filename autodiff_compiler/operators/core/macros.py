@@ -22,13 +22,13 @@ _MACRO_CLASSES: set[type] = set()
 
 
 def macro(kind: ClassT) -> ClassT:
-    """Marks a class: its instances are made while compiling, but its methods are no macros."""
+    """Marks a class: its instances are made at compile time, but its methods are no macros."""
     _MACRO_CLASSES.add(kind)
     return kind
 
 
 def is_macro(callee: Any) -> bool:
-    """True if a call of ``callee`` runs while compiling, on IR values.
+    """True if a call of ``callee`` runs at compile time, on IR values.
 
     The mark of a bound method is that of the module which defines the class of its instance.
     """

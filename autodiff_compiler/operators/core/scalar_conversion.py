@@ -22,7 +22,7 @@ dim = zero_gradient(
 
 shape_item = zero_gradient(
     "shape_item",
-    "One size of a run-time shape.",
+    "A size of a run-time shape.",
     numpy="{x}[{at}]",
     result=lambda types, *, at: INT,
     label="{x}_item",

@@ -430,7 +430,7 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     """Sums ``ct`` over the axes along which ``x`` was broadcast, and casts it to the dtype of
     ``x``.
 
-    Decided while compiling wherever the shapes allow it.
+    Decided at compile time wherever the shapes allow it.
     """
     if not isinstance(ct, Value):
         return ct

@@ -37,7 +37,7 @@ from autodiff_compiler.operators.elementwise.scalar_choice import single
 def follows_mathematics(x: Any) -> bool:
     """True if the slope of a saturating function is computed from ``x``: in plain functions.
 
-    That is exact. Cells follow MindSpore, which computes it from the result (decision 0019).
+    This slope is exact. Cells follow MindSpore, which computes it from the result (decision 0019).
     """
     return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
 

@@ -342,7 +342,7 @@ def _step(name: str, doc: str, numpy: str, label: str = "") -> OpDef:
 sign: OpDef = _step("sign", "-1, 0 or 1 as x is negative, zero or positive.", "np.sign({x})")
 floor = _step("floor", "The largest integer up to x, in the dtype of x.", "np.floor({x})")
 ceil = _step("ceil", "The smallest integer from x on, in the dtype of x.", "np.ceil({x})")
-round = _step("round", "The nearest integer, halves to even.", "np.round({x})", "rounded_{x}")
+round = _step("round", "The nearest integer, ties to even.", "np.round({x})", "rounded_{x}")
 trunc = _step("trunc", "x without its fraction.", "np.trunc({x})")
 
 

@@ -1,8 +1,8 @@
 """The decomposition of the error function: polynomials of large arrays run in existing memory.
 
-``np.polyval`` makes two new arrays for each coefficient. In parts each step is an operation of its
-own, so that it may write over the one before, and go tile by tile. What is computed, in which
-order, is what the texts in ``special.py`` compute, with the same polynomials.
+``np.polyval`` makes two new arrays for each coefficient. After the decomposition each step is an
+operation of its own. It may overwrite the result before it, and run tile by tile. The steps, their
+order and the polynomials are those of the source in ``special.py``.
 """
 
 from __future__ import annotations

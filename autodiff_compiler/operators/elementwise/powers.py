@@ -41,9 +41,9 @@ def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
 def _any_slope(x: Any, y: Any) -> Any:
     """Returns the slope in x for a run-time ``y``.
 
-    The power of a positive x is multiplied by y in two halves. So it neither overflows nor
-    underflows where the slope does not. For a negative x only 1 / x can overflow, and for y = 0
-    nothing is left of it.
+    The power of a positive x is two equal factors, which multiply y one after the other. It neither
+    overflows nor underflows where the slope does not. For a negative x only 1 / x can overflow, and
+    for y = 0 nothing is left of it.
     """
     level, less = _near_zero(x) & equal(y, 0.0), y - 1.0
     if x.dtype_name is not None and y.dtype_name is None:

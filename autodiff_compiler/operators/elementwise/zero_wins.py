@@ -1,7 +1,7 @@
 """Products in which a zero wins over infinity and NaN, and the operators that need them.
 
-What a choice did not take has the cotangent 0, and 0 times an infinite slope is no number. Where a
-cotangent may be 0 for that reason the reverse sweep uses these operators
+A value that a choice did not take has the cotangent 0, and 0 times an infinite slope is NaN. If a
+cotangent may be 0 for this reason, the reverse sweep uses these operators
 (``transforms/reverse/zero_wins.py``).
 """
 

@@ -35,7 +35,7 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
     """True if it is faster to add v to zeros, and the zeros to an array, than v to the array
     itself.
 
-    That is so where v is added number by number, to few more zeros than there are numbers.
+    It is if v is added number by number, and there are few more zeros than numbers.
     """
     numbers, zeros = static_sizes(shape_of_type(v)), static_sizes(shape)
     if numbers is None or zeros is None or not may_repeat_positions(index, rest):
@@ -139,8 +139,9 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
 
 
 def added_along(i: Type, shape: Shape, axis: int) -> str | None:
-    """Returns the lines that add v to a new array where i, as large as it along all other axes,
-    points along one; None where numbers are few, or sizes are not known."""
+    """Returns the lines that add v to a new array at positions i along one axis. Along all other
+    axes, i is as large as v. Returns None if numbers are few, or sizes are unknown.
+    """
     sizes, target = static_sizes(shape_of_type(i)), static_sizes(shape)
     dtype = getattr(i, "dtype", None)
     if not sizes or not target or len(sizes) < 2 or dtype not in ("int32", "int64"):

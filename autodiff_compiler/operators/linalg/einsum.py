@@ -1,7 +1,7 @@
 """Products that name their axes: Einstein sums, and the cross product.
 
-An equation is explicit (``ij,jk->ik``), without an ellipsis, without a letter twice in one operand,
-and a letter has one size: ``ops`` brings every other form to this one.
+An equation is explicit (``ij,jk->ik``) and has no ellipsis. No operand has a letter twice, and a
+letter has one size: ``ops`` brings every other form to this one.
 """
 
 from __future__ import annotations

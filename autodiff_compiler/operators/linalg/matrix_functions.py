@@ -2,9 +2,9 @@
 
 Each works on a matrix or on a stack of them, the last two axes. They compute in float32 or float64;
 float16 and integers are taken in float32. The derivatives are those of M. Giles, "An extended
-collection of matrix derivative results for forward and reverse mode AD" (2008), section 2, the
-Cholesky factor's those of I. Murray, "Differentiation of the Cholesky decomposition" (2016), the
-pseudo-inverse's those of G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973).
+collection of matrix derivative results for forward and reverse mode AD" (2008), section 2. The
+Cholesky factor's are those of I. Murray, "Differentiation of the Cholesky decomposition" (2016).
+The pseudo-inverse's are those of G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973).
 """
 
 from __future__ import annotations

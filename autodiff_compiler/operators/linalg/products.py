@@ -114,7 +114,8 @@ def _side_by_side(x: Value) -> Value:
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
     """True if one matrix ``a`` is multiplied by many narrower ones, and all sizes are known.
 
-    One product with all of them beside each other is smaller than the products that a sum takes.
+    A single product with all of them beside each other is then smaller than the products that a sum
+    takes.
     """
     if not _all_static(ct, a, b) or ct.dtype_name not in BLAS:
         return False
@@ -209,8 +210,9 @@ def _without_axes(batch: Value, axes: Sequence[int]) -> Value | None:
 
 
 def _matmul_numpy(types: Sequence[Type]) -> str:
-    """Returns the text of the product: ``np.dot`` where it means the same, which halves a small
-    call."""
+    """Returns the text of the product: ``np.dot`` where it means the same, since it takes half of a
+    small call's time.
+    """
     ranks = {getattr(type_, "ndim", None) for type_ in types}
     plain = {getattr(type_, "dtype", None) for type_ in types} <= BLAS
     return "np.dot({a}, {b})" if plain and ranks <= {1, 2} else "np.matmul({a}, {b})"
@@ -219,8 +221,8 @@ def _matmul_numpy(types: Sequence[Type]) -> str:
 matmul = bilinear(
     "matmul",
     "The matrix product a @ b over the last two axes: (..., m, k) @ (..., k, n) is (..., m, n). "
-    "A vector is a row on the left and a column on the right. Batch axes broadcast. One dtype: "
-    "nothing is promoted (DTypeError); inner dimensions that differ are a ShapeError. "
+    "A vector is a row on the left and a column on the right. Batch axes broadcast. Both have "
+    "one dtype: nothing is promoted (DTypeError). Inner dimensions that differ are a ShapeError. "
     "d_a = ct @ b.T, d_b = a.T @ ct.",
     numpy=_matmul_numpy,
     result=_matmul_type,

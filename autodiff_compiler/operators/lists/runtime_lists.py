@@ -313,11 +313,11 @@ def is_nonempty(items: Any) -> bool:
 
 
 def length_of(items: Any) -> int | None:
-    """Returns the number of items of a list that this function builds, if it is known while
-    compiling.
+    """Returns the number of items of a list that this function builds, if it is known at compile
+    time.
 
-    It is known if the list began with a known number, and every iteration of a loop with a known
-    trip count appends the same number.
+    It is known if the list began with a known number, and the trip count of the loop is known.
+    Every iteration must append the same number of items.
     """
     maker = current().producer(items)
     if maker is None:

@@ -1,9 +1,9 @@
 """Random draws. A generator is an operand like any other: generated code is given it.
 
-A draw moves its generator on, so it has an effect: it happens once, in forward, in the order of the
-text. What backward needs of it (a mask, a noise) is a residual. A draw does not depend on anything
-smoothly, so its derivative is zero; ``ops/functions/random.py`` and ``ops/neural/dropout.py`` scale
-and shift draws by what does have a derivative.
+A draw changes the state of its generator, so it has an effect: it happens once, in forward, in
+program order. If backward needs the draw (a mask, a noise), it is a residual. A draw does not
+depend on anything smoothly, so its derivative is zero. ``ops/functions/random.py`` and
+``ops/neural/dropout.py`` scale and shift draws by values that have a derivative.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ def _forward_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilatio
 
 depthwise: OpDef = OpDef(
     "depthwise",
-    "The sum over the taps of a kernel w (channels, *size) of slices of images x (batch, channels, "
-    "*space), each times the channel's number at that tap. A kernel that does not fit is a "
-    "ShapeError.",
+    "A convolution of each channel by itself, of images x (batch, channels, *space) and a kernel w "
+    "(channels, *size). It is a sum over the taps of the kernel: of slices of x, each times the "
+    "channel's number at that tap. A kernel that does not fit is a ShapeError.",
     operands=("x", "w"),
     numpy=_forward_numpy,
     result=_type,
@@ -148,8 +148,8 @@ def _kernel_type(types: Sequence[Type], *, size: Sizes, **window: Sizes) -> Type
 
 depthwise_kernel: OpDef = OpDef(
     "depthwise_kernel",
-    "For each channel and tap of a kernel of this size, the sum of the products of v and the "
-    "image elements at that tap: the adjoint of depthwise with respect to its kernel.",
+    "The adjoint of depthwise with respect to its kernel of this size. For each channel and tap, "
+    "it is the sum of the products of v and the image elements at that tap.",
     operands=("v", "x"),
     numpy=_kernel_numpy,
     result=_kernel_type,

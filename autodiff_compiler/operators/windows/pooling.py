@@ -1,8 +1,8 @@
 """Windows along one axis, and their maxima and sums, for pooling.
 
 A pooling over an image goes one axis after the other. An element of all windows is a slice of the
-array (``x[..., ::2]`` the first of each pair), so nothing is laid out, and a window of k by k
-elements takes 2k steps and not k². Where two elements of a window are equal, the first one wins.
+array: ``x[..., ::2]`` is the first of each pair. No array of windows is made, and a window of k by
+k elements takes 2k steps, not k². Where two elements of a window are equal, the first one wins.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class _Taps:
 
     def any(self, dim: str) -> str:
         """Returns the subscript of element ``i`` of every window; ``i`` and ``dim``, the size, are
-        texts."""
+        source.
+        """
         start = "i" if self.dilation == 1 else f"{self.dilation} * i"
         if isinstance(self.count, int):
             stop = f"{start} + {(self.count - 1) * self.stride + 1}"
@@ -108,8 +109,9 @@ def _taps(type_: Type, axis: int, **window: int) -> _Taps:
 
 
 def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
-    """Returns the text that combines the elements of each window: ``pair`` of two texts, or a
-    loop."""
+    """Returns the text that combines the elements of each window: ``pair`` of two expressions, or a
+    loop.
+    """
     if 1 < taps.size <= costs().unrolled_window_elements:
         text = f"{name}{taps[0]}"
         for number in range(1, taps.size):

@@ -146,8 +146,8 @@ def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> An
 
 repeat: OpDef = linear(
     "repeat",
-    "Each element along an axis, repeated. The attribute counts is one count for all elements, "
-    "a count for each, or None if the second operand is an array of counts.",
+    "Each element along an axis, repeated. The attribute counts is one count for all elements "
+    "or a count for each. It is None if the second operand is an array of counts.",
     operands=("x", "*rest"),
     numpy=lambda types, *, counts, axis: (
         "np.repeat({x}, " + ("{1}" if counts is None else str(counts)) + f", axis={axis})"

@@ -208,8 +208,8 @@ def _ordered(x: Value, have: Sequence[int]) -> Value:
 tensordot: OpDef = bilinear(
     "tensordot",
     "The sum over pairs of axes, one of a and one of b, of the products of their elements: the "
-    "other axes of a, then those of b, stay. One dtype: nothing is promoted (DTypeError); paired "
-    "axes of different sizes are a ShapeError. The ranks must be known. "
+    "other axes of a, then those of b, stay. Both have one dtype: nothing is promoted (DTypeError)."
+    " Paired axes of different sizes are a ShapeError. The ranks must be known. "
     "d_a sums ct with b over the axes that b brought, d_b likewise.",
     numpy="np.tensordot({a}, {b}, {axes})",
     result=_tensordot_type,

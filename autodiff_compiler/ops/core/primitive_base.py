@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Primitive:
-    """An operator with its settings. Calling it applies it, to tensors or while compiling."""
+    """An operator with its settings. Calling it applies it, to tensors or to IR values."""
 
     name = ""
     _recompute = False

@@ -1,7 +1,7 @@
 """Questions about arguments: shape, rank, dtype. A ``Tensor`` and an IR ``Value`` answer alike.
 
-The functions of this package run at once on tensors and, while compiling, on values. Everything
-they decide is decided from shapes, ranks and dtype names, which these few functions tell.
+The functions of this package run at once on tensors and, at compile time, on values. They decide by
+shapes, ranks and dtype names alone, which the functions below return.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def unaliased(function: Callable[P, R]) -> Callable[P, R]:
 def setting(given: Any) -> Any:
     """Returns a setting, which may be a tensor, as plain numbers and lists of numbers.
 
-    While compiling it must be a tensor from outside the text, or made of numbers inside it.
+    At compile time it must be a tensor from outside the function, or made of numbers inside it.
     """
     if isinstance(given, Value) and isinstance(given.type, ArrayType):
         given = BUILDING.stack[-1].known_array(given)

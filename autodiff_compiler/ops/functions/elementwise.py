@@ -205,7 +205,7 @@ def ceil(input: Any) -> Tensor:
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """Rounds to the nearest integer; halves go to the even neighbour."""
+    """Rounds to the nearest integer; ties go to the even neighbour."""
     if decimals:
         return arithmetic.round(input * 10.0**decimals) / 10.0**decimals
     return arithmetic.round(input)

@@ -265,7 +265,7 @@ def _cut(src: Any, index: Any) -> Any:
 
 
 def gather_d(x: Any, dim: int, index: Any) -> Tensor:
-    """Equivalent to ``gather_elements``."""
+    """Is equivalent to ``gather_elements``."""
     return arrays.gather_elements(x, dim, index)
 
 

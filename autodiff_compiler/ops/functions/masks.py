@@ -26,9 +26,9 @@ from autodiff_compiler.ops.functions import arrays, creation, gather_scatter, re
 
 
 def _together(input: Any, mask: Any) -> tuple[Any, Any]:
-    """Returns a tensor and its mask, each stretched to the shape of both.
+    """Returns a tensor and its mask, each broadcast to the shape of both.
 
-    Where sizes are not known it is the mask that is stretched.
+    If sizes are not known, only the mask is broadcast.
     """
     have, want = shape_of(input), shape_of(mask)
     if have is not None and have == want and None not in have:

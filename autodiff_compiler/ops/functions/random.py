@@ -35,8 +35,7 @@ from autodiff_compiler.ops.functions import arrays, reductions, sorting
 
 
 def generator_of(seed: Any) -> Any:
-    """Returns the operand that draws are made from: NumPy's generator, or a value while
-    compiling."""
+    """Returns the operand that draws are made from: NumPy's generator, or an IR value."""
     if isinstance(seed, Value):
         return seed
     seeds = seed if isinstance(seed, tuple) else (seed or 0,)

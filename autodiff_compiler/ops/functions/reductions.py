@@ -135,37 +135,37 @@ def flip(input: Any, dims: Any) -> Tensor:
 
 
 def reduce_sum(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``sum``."""
+    """Is equivalent to ``sum``."""
     return sum(x, axis, keep_dims)
 
 
 def reduce_mean(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``mean``."""
+    """Is equivalent to ``mean``."""
     return mean(x, axis, keep_dims)
 
 
 def reduce_max(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``amax``."""
+    """Is equivalent to ``amax``."""
     return amax(x, axis, keep_dims)
 
 
 def reduce_min(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``amin``."""
+    """Is equivalent to ``amin``."""
     return amin(x, axis, keep_dims)
 
 
 def reduce_prod(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``prod``."""
+    """Is equivalent to ``prod``."""
     return prod(x, axis, keep_dims)
 
 
 def reduce_all(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``all``."""
+    """Is equivalent to ``all``."""
     return all(x, axis, keep_dims)
 
 
 def reduce_any(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Equivalent to ``any``."""
+    """Is equivalent to ``any``."""
     return any(x, axis, keep_dims)
 
 

@@ -1,8 +1,8 @@
 """The methods of ``Tensor`` that change the tensor itself: ``x.add_(y)`` is ``x = x + y`` under
 every name that holds ``x``.
 
-One table, ``IN_PLACE``, of what the tensor becomes; its dtype and shape stay. Eagerly the array is
-written to, in compiled text a new value takes the place of the old one.
+The table ``IN_PLACE`` has the new value of the tensor; its dtype and shape stay. Eager code writes
+to the array; in compiled code a new value replaces the old one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fill_(self: Any, value: Any) -> Any:
 
 
 def copy_(self: Any, src: Any) -> Any:
-    """Returns the elements of ``src``, stretched where it is smaller."""
+    """Returns the elements of ``src``, broadcast where it is smaller."""
     return structure.full_like(self, value=0) + src
 
 

@@ -1,8 +1,8 @@
 """The numeric methods of ``Tensor``: one table, which is installed on the class and read by the
 compiler.
 
-A method is a function whose first argument is the tensor, or, while compiling, the IR value. Most
-are functions of ``ops`` as they are; those whose signature differs have a text of their own here.
+A method is a function whose first argument is the tensor, or, at compile time, the IR value. Most
+are functions of ``ops`` as they are; those whose signature differs are defined here.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def view_as(self: Any, other: Any) -> Tensor:
 
 
 def broadcast_to(self: Any, *shape: Any) -> Tensor:
-    """x broadcast to a shape."""
+    """Broadcasts x to a shape."""
     return arrays.broadcast_to(self, one_or_many(shape))
 
 

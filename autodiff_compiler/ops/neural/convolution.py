@@ -1,7 +1,7 @@
 """Convolutions, their transposes, and patches of images, as products over sliding windows.
 
-Images are (batch, channels, *space); a kernel is (channels out, channels in / groups, *size). What
-is written for one dimension of space holds for two and three.
+Images are (batch, channels, *space); a kernel is (channels out, channels in / groups, *size). The
+code serves one, two and three dimensions of space.
 """
 
 from __future__ import annotations
@@ -335,7 +335,9 @@ def conv_transpose(
     dilation: Any,
     groups: int,
 ) -> Any:
-    """Returns the transposed convolution, which ``Conv1dTranspose`` and its like compute."""
+    """Returns the transposed convolution, as ``Conv1dTranspose`` and ``Conv2dTranspose`` compute
+    it.
+    """
     space = known_rank(input, "a transposed convolution") - 2
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     size = dims(weight)[2:]

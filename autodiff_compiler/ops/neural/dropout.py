@@ -113,8 +113,8 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
     """Returns the softmax of (logits + Gumbel noise) / tau along an axis.
 
-    With ``hard`` the value is one-hot at its largest element, and the gradient is that of the soft
-    one (straight through).
+    With ``hard`` the value is one-hot at its largest element. The gradient is that of the soft one
+    (straight through).
     """
     if tau <= 0:
         raise ValueError(f"the temperature tau must be above 0, but got {tau}")

@@ -28,8 +28,8 @@ def _part(x: Any, *index: Any) -> Any:
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Tensor:
-    """Returns the places (N, *space, d) that the affine maps theta (N, d, d + 1) give for an image
-    of ``size`` (N, C, *space), d = 2 or 3.
+    """Returns the places (N, *space, d) to which the affine maps theta (N, d, d + 1) move an image
+    of ``size`` (N, C, *space); d = 2 or 3.
 
     With ``align_corners`` -1 and 1 are the centres of the outermost elements, else their outer
     edges.

@@ -1,8 +1,8 @@
 """Resizing of images, and rearrangement of channels and space.
 
-Interpolation is a product with a matrix for each axis of space: its rows hold the weights of a
-hat (linear) or a cubic curve around the places that are asked for. So it is differentiated as any
-product is, and nothing is added up element by element.
+Interpolation is a product with a matrix for each axis of space. Its rows hold the weights of a hat
+(linear) or a cubic curve around the requested places. It is differentiated like any product, and
+nothing is added up element by element.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def interpolate(
 ) -> Tensor:
     """Returns an image (N, C, *space) of another size, or of one times a factor (rounded down).
 
-    mode is 'nearest', 'nearest-exact', 'area', 'linear', 'bilinear', 'trilinear' or 'bicubic'.
-    With ``align_corners`` the centres of the corner elements stay in place, else their corners
-    do. What does not go together is a ValueError.
+    mode is 'nearest', 'nearest-exact', 'area', 'linear', 'bilinear', 'trilinear' or 'bicubic'. With
+    ``align_corners`` the centres of the corner elements stay in place, else their corners do.
+    Arguments that contradict each other are a ValueError.
     """
     rank = known_rank(input, "interpolate")
     ranks = {**_SAMPLED, **_WEIGHTED}

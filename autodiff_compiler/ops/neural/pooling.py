@@ -80,7 +80,7 @@ def _windows_first(
 def _along_axes(
     opdef: Any, x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Any:
-    """Applies ``opdef`` (``pooling.window_max`` or its like) along each axis of the windows."""
+    """Applies ``opdef``, such as ``pooling.window_max``, along each axis of the windows."""
     for place in range(len(size) - 1, -1, -1):
         if size[place] > 1 or stride[place] > 1:
             x = opdef(

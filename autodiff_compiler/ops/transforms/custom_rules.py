@@ -87,11 +87,11 @@ def is_apply(callee: Any) -> bool:
 def custom_gradient(function: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]:
     """Gives a function the derivative that it returns.
 
-    ``function`` returns its value and a function of the value's cotangent (of one for each, where
-    the value is a tuple), which gives the cotangent of each input, None for zero. That function
-    may read any variable around it. Calls of the decorated function give the value alone. Each
-    cotangent has the shape and dtype of its input; one of another kind, or too few or too many, is
-    refused while compiling.
+    ``function`` returns its value and a rule, a function of the value's cotangent. If the value is
+    a tuple, the rule takes one cotangent for each item. It returns the cotangent of each input,
+    None for zero, and may read any variable around it. Calls of the decorated function return the
+    value alone. Each cotangent has the shape and dtype of its input. Another kind or number of
+    cotangents is refused at compile time.
     """
 
     @functools.wraps(function)

@@ -72,8 +72,8 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
     ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
     is differentiated, and the others follow: ``(out, dot_out, aux)``. Tangents have the shapes and
-    dtypes of their primals. Raises TypeError for what is no tensor, ValueError for fewer or more
-    tangents than inputs, CallError for one of another shape.
+    dtypes of their primals. Raises TypeError for what is no tensor, and ValueError for fewer or
+    more tangents than inputs. Raises CallError for a tangent of another shape.
     """
     primals, dots = _row(inputs), _row(v)
     if flat_call := _flattened(fn, primals):
@@ -184,7 +184,7 @@ def derivative(fn: Callable[..., R], primals: Any, order: int) -> tuple[R, R]:
     speed.
 
     The derivative has the shape of the value; integer inputs are taken in float32. Raises TypeError
-    or ValueError for an order that is no int of at least 1, TypeError for what is no tensor.
+    or ValueError for an order that is no int of at least 1. Raises TypeError for what is no tensor.
     """
     if not isinstance(order, int) or isinstance(order, bool):
         raise TypeError("For `F.derivative`, the type of order must be int.")
@@ -202,9 +202,10 @@ def jet(fn: Callable[..., R], primals: Any, series: Any) -> tuple[R, Any]:
     """Returns the value of ``fn``, and the derivatives of its output where the inputs move on
     curves.
 
-    ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis, or
-    is a tuple of such tensors where ``primals`` is one: their shape is ``(n, *input.shape)``. So do
-    the derivatives of the output. Raises TypeError or ValueError where the two do not match.
+    ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis. Its
+    shape is ``(n, *input.shape)``. If ``primals`` is a tuple, it is a tuple of tensors like this.
+    The derivatives of the output have the same form. Raises TypeError or ValueError where the two
+    do not match.
     """
     if isinstance(primals, (tuple, list)) != isinstance(series, (tuple, list)):
         raise TypeError("For 'F.jet', the 'primals' and `series` must be both Tensor or tuple.")
@@ -346,9 +347,9 @@ class HessianProduct(Transformed):
 class Taylor(Transformed):
     """Derivatives of ``fn`` along a curve.
 
-    Called with the inputs it returns the value, and the derivative of this order where every input
-    moves at speed one. Called with the inputs and with the derivatives of their curves it returns
-    the value and all derivatives, first to last.
+    Called with inputs, it returns the value, and the derivative of this order for inputs that move
+    at speed one. Called with the derivatives of the inputs' curves, too, it returns the value and
+    all derivatives, first to last.
     """
 
     suffix, phrase = "taylor", "Taylor series of"

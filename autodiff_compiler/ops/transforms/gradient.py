@@ -1,8 +1,8 @@
 """Transforms that compute gradients: ``GradOperation``, ``grad``, ``value_and_grad``, ``get_grad``.
 
-Each makes a ``GradientFunction``, which remembers what was asked. Its methods say which slots of a
-call get a gradient and how the answer is packed; they work on arguments of any kind, because the
-run time uses them with tensors and the front end, meeting one inside ``construct``, with values.
+Each makes a ``GradientFunction``, which remembers the request. Its methods say which slots of a
+call get a gradient, and how the result is packed. They work on arguments of any kind. The run time
+uses them with tensors; the front end uses them with values if it meets one inside ``construct``.
 
 A call is a row of slots: positional arguments, then keyword arguments in the order of the call.
 """
@@ -359,9 +359,9 @@ def grad(
     unconnected   what stands for the gradient in what the output does not depend on: ``"zero"``,
                   ``"none"``, or ``"error"`` for a CallError.
 
-    A gradient has the shape and dtype of what it is the gradient in. Raises TypeError or ValueError
-    for settings that make no sense; the call raises a CompileError for what cannot be compiled or
-    has no derivative, PositionError and SensitivityError for positions and sensitivities that do
+    A gradient has the shape and dtype of its input. Raises TypeError or ValueError for invalid
+    settings. The call raises a CompileError for a function that cannot be compiled or has no
+    derivative. It raises PositionError and SensitivityError for positions and sensitivities that do
     not fit.
     """
     return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, False, unconnected)

@@ -1,7 +1,7 @@
 """Operators that take functions: ``HyperMap``, ``MultitypeFuncGraph``, ``WhileLoop`` and others.
 
 They are written as plain Python, and compiled like a user's source function: a loop here is a loop
-in the generated source, and the functions that are passed in are inlined where they are called.
+in the generated source. Functions that are passed in are inlined where they are called.
 """
 
 from __future__ import annotations

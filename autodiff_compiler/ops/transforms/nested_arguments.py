@@ -1,8 +1,8 @@
 """Containers as arguments: functions of them become functions of their leaves, and results are put
 back.
 
-``Flat`` is a function called with the leaves of its arguments. So whatever takes arrays and numbers
-takes containers of them, of every kind that ``common/structures.py`` knows.
+``Flat`` is a function called with the leaves of its arguments. A transform that takes arrays and
+numbers therefore takes containers of them, of every kind in ``common/structures.py``.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
 
 
 def paths(name: str, skeleton: Any) -> Iterator[str]:
-    """Returns the texts that lead to the leaves of a skeleton: ``p.w``, ``p[0]``."""
+    """Returns the paths to the leaves of a skeleton: ``p.w``, ``p[0]``."""
     if isinstance(skeleton, Leaf):
         yield name
     for path, part in children(skeleton):

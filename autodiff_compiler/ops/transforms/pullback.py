@@ -1,6 +1,6 @@
 """``vjp`` inside a compiled function: the value of a call and, later, the gradients of that call.
 
-What the function writes and draws is written and drawn once, by the call.
+Writes and random draws of the function happen once, in the call.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def checkpointed(
     ``for i in checkpointed(range(10_000), kept_states=20)`` saves 20 states, where a plain loop
     saves 10,000, and runs each step at most four times more. Where nothing is compiled it is the
     iterable itself. Raises TypeError unless one of the two is given, ValueError for a number below
-    1; a loop that draws at random, or is unrolled, is refused while compiling.
+    1. A loop that draws at random, or is unrolled, is refused at compile time.
     """
     given = [
         (k, n) for k, n in (("every", checkpoint_every), ("kept", kept_states)) if n is not None

@@ -1,7 +1,8 @@
 """``Transformed``: a function derived from another one, called and compiled like any function.
 
-Called on tensors it runs compiled. Called while a source function is compiled, it becomes a part of
-that function. So each transform can be written in terms of the others, in Python, for both cases.
+Called on tensors, it runs compiled. Called while a source function is compiled, it becomes a part
+of that function. Each transform can therefore be written in terms of the others, in Python, for
+both cases.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ class Transformed(Generic[P, R]):
     fn: Any
     #: True if float32 means float64 in it.
     double = False
-    #: Set by the engine, by weak references: the unit whose fast path serves calls, and the unit
-    #: that served the last call beside it, with the number of fast calls before that.
+    #: Set by the engine, by weak references. The first is the unit whose fast path serves calls.
+    #: The second is the unit that served the last other call, with the number of fast calls before
+    #: it.
     fast_unit: Any = None
     last_run: Any = None
 

@@ -89,7 +89,7 @@ def _small_first(match: Match) -> Any:
 
 
 def _added_twice(match: Match) -> Any:
-    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2.
+    """Returns ``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2.
 
     ``a - 2 * m`` for ``a - m - m`` in the same way.
     """
@@ -115,7 +115,7 @@ def _added_twice(match: Match) -> Any:
 
 
 def _factored_out(match: Match) -> Any:
-    """``f * (a + b)`` for ``f * a + f * b``, if f is small and of safe magnitude.
+    """Returns ``f * (a + b)`` for ``f * a + f * b``, if f is small and of safe magnitude.
 
     Sides that differ in a number only become a multiple of one of them.
     """

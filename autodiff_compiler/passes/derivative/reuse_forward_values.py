@@ -91,7 +91,7 @@ def reuse_forward_values(function: Function) -> Function:
 
 
 def _drop_redundant_mask(match: Match) -> Any:
-    """``ct`` for ``ct * (y > 0)``, where y is ``relu(x)`` and a factor of ``ct``.
+    """Returns ``ct`` for ``ct * (y > 0)``, where y is ``relu(x)`` and a factor of ``ct``.
 
     Both are zero, or NaN, at the same places.
     """
@@ -107,7 +107,8 @@ def _drop_redundant_mask(match: Match) -> Any:
 
 
 def _skip_tie_split(match: Match, maxima: Sequence[Op]) -> Any:
-    """``ct`` for ``where(x < 0, 0, where(x == 0, 0.5 * ct, ct))``, if y = maximum(x, 0) divides it.
+    """Returns ``ct`` for ``where(x < 0, 0, where(x == 0, 0.5 * ct, ct))``, if y = maximum(x, 0)
+    divides it.
 
     The cotangent is ``y`` times factors of safe magnitude, hence 0 where x is 0 or less. (With
     other factors it could be infinity times 0, of which the choice makes 0.)
@@ -208,7 +209,9 @@ def _is_scale(scale: Type, full: Type) -> bool:
 
 
 def _with_normalized(match: Match, by_input: Mapping[Value, _Normalization]) -> Any:
-    """``a * z`` for ``(a / s) * c`` and ``(a * r) * c``, and ``(a / t) * z`` with ``c / t``."""
+    """Returns ``a * z`` for ``(a / s) * c`` and ``(a * r) * c``, and ``(a / t) * z`` with ``c /
+    t``.
+    """
     if match.op.role == "primal":
         return None
     for c, small in (match.operands, match.operands[::-1]):

@@ -60,7 +60,7 @@ def _chain(match: Match, array: AnyOperand) -> list[Op]:
 
 
 def _stored(match: Match) -> Any:
-    """A store for an addition to a region that holds zeros."""
+    """Returns a store for an addition to a region that holds zeros."""
     array, part = match.operands[:2]
     box, chain = written_box(match.op), _chain(match, array)
     if box is None or not chain or not _have_one_dtype(array, part):
@@ -71,7 +71,7 @@ def _stored(match: Match) -> Any:
 
 
 def _subtracted(match: Match) -> Any:
-    """``subtract_at(array, v)`` for ``add_at(array, -v)``.
+    """Returns ``subtract_at(array, v)`` for ``add_at(array, -v)``.
 
     Of two parts added into zeros the one without a sign goes first: addition commutes.
     """

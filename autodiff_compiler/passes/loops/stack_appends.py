@@ -3,9 +3,9 @@
 ``outs.append(h)`` in a loop with ``ops.stack(outs)`` after it is a list that the loop carries. Its
 arrays exist twice once they are stacked, and their cotangents are taken off a list one by one. A
 ``stack`` port has an item for each iteration, and ``preallocate_tapes`` lets the loop fill the
-array itself. The pass does so if only ``ops.stack`` reads the list, and the array has as many rows
-of ``tape_row_bytes`` or more as there are iterations. A loop that reads the list of an array's
-rows, as backward then does, reads the array instead.
+array itself. The pass does so if only ``ops.stack`` reads the list, and a row has
+``tape_row_bytes`` or more. The array must have a row for each iteration. A loop that reads the list
+of an array's rows, as backward then does, reads the array instead.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,8 +1,9 @@
 """Elides concatenations, pads and scatters: computes each part in its slice of the array.
 
-A part that is put among zeros, or beside others, is an array of its own first and is then copied.
-If a single call computes the part, and nothing else reads it, the array is allocated before and
-the call writes to its slice. Parts that fill the array need no zeros.
+A part that is put among zeros, or beside others, is first an array of its own, and then copied.
+Instead the array is allocated first, and the call that computes the part writes to its slice. A
+single call must compute the part, and nothing else may read it. Parts that fill the array need no
+zeros.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,16 +1,16 @@
 """Buffer assignment by linear scan: large results reuse dead arrays and workspace buffers.
 
-New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. A
-large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into the
-memory of any dead array. Otherwise it goes into a workspace buffer that a caller may pass:
-``work``, whose items are None if it passes none. A result never lies in a buffer of the next call:
-an allocation in which it ends up is donated with it. Residuals live until backward has run;
-backward reuses the allocations of those that it reads no more. A loop over tiles writes its results
-where it takes tiles for the last time. ``ir/verify/memory_safety.py`` states the law.
+New memory costs more than arithmetic: the system maps it page by page, each one cleared. A large
+result goes into an operand that is dead afterwards (``np.exp(u, out=u)``), else into the memory of
+any dead array. Otherwise it goes into a workspace buffer that a caller may pass: ``work``, whose
+items are None if it passes none. A result never lies in a buffer of the next call: an allocation in
+which it ends up is donated with it. Residuals live until backward has run; backward reuses the
+allocations of those that it reads no more. A loop over tiles writes its results where it takes
+tiles for the last time. ``ir/verify/memory_safety.py`` states the law.
 
 This is the last pass: nothing is differentiated after it. It handles results of known size from
 ``large_bytes`` on. From ``medium_bytes`` on it handles results with an operand that has a variable
-of its own, which lives as long as the function runs. The values that an iteration or a branch
+of its own. A variable lives as long as the function runs. The values that an iteration or a branch
 yields stay in memory of their own.
 
 >>> import autodiff_compiler.operators
@@ -384,8 +384,8 @@ class _BufferAssigner:
     def overwritable_location(self, argument: Value, place: int, later: Set[Any]) -> Value | None:
         """Returns the location of ``argument`` if it may be overwritten, else None.
 
-        The argument is dead, and is a temporary of the operation, a residual, or the very array
-        that an operation made. A view may be broadcast, and read-only.
+        The argument is dead. It is a temporary of the operation, a residual, or the very array that
+        an operation made. A view may be broadcast, and read-only.
         """
         (location, *others) = self.pool.locations(argument) or (argument,)
         if argument not in self.pool.aliases and argument not in later:

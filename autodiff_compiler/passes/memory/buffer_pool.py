@@ -103,8 +103,8 @@ class BufferPool:
 def best_fit(allocations: list[int], free: list[int], size: int) -> int:
     """Returns the free allocation that fits ``size`` bytes best, which is free no more.
 
-    That is the smallest allocation that is large enough, or else the largest one, which grows, or
-    else a new one.
+    This is the smallest allocation that is large enough. If there is none, the largest one grows,
+    or a new one is made.
 
     >>> allocations, free = [100, 50, 80], [0, 1, 2]
     >>> [best_fit(allocations, free, 60) for _ in range(4)], allocations

@@ -2,11 +2,11 @@
 
 A loop allocates a carried array anew in each iteration, so that two of them exist at a time. If a
 single call computes it, the call may write to the buffer of the old value. The loop's array must
-belong to this function, and nothing may read the old value later. As in
-``update_arrays_in_place``, the pass makes the change and asks ``is_memory_safe`` whether a value is
-read after its buffer was overwritten. If only the initial value is in the way, the array is copied
-once, before the loop. If other operations of the same line still read the old value, they go first.
-At level 1 only large arrays are overwritten, and none is copied for that.
+belong to this function, and nothing may read the old value later. As in ``update_arrays_in_place``,
+the pass makes the change. Then ``is_memory_safe`` decides if a value is read after its buffer was
+overwritten. If only the initial value is in the way, the array is copied once, before the loop. If
+other operations of the same line still read the old value, they go first. At level 1 only large
+arrays are overwritten, and none is copied for that.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -92,8 +92,8 @@ def _updated_if_safe(function: Function, sites: Sequence[Site]) -> Function | No
 def _updated_after_repair(function: Function, site: Site, copies: bool) -> Function:
     """Returns ``function`` with an update in place at ``site``, if a repair makes that safe.
 
-    A repair computes the value after the other readers of the old one, or copies the initial value
-    before the loop, or both; without ``copies`` only the first.
+    A repair computes the value after other readers of the old one, or copies the initial value
+    before the loop. Both are possible, too; without ``copies`` only the first is tried.
     """
     update, param = site
     delayed = _delayed(function, update, param)

@@ -2,10 +2,10 @@
 
 A returned value may be a view of an input (``x.T``), of a parameter, or of another result: both
 cotangents of ``x + y`` are one array. It may be a read-only broadcast array. The pass copies
-wherever that is possible, and returns what backward computes afresh as it is. A loop result that
-shares memory only through its initial value is copied before the loop, which may then overwrite it.
-The law: no returned array shares memory with a parameter or with another returned array, and each
-may be written to.
+wherever that is possible, and returns what backward computes afresh as it is. If a loop result
+shares memory only through its initial value, that value is copied before the loop. The loop may
+then overwrite it. The law: no returned array shares memory with a parameter or with another
+returned array, and each may be written to.
 
 >>> from autodiff_compiler.ir.nodes import Function, Region, Value
 >>> from autodiff_compiler.ir.types import array

@@ -1,10 +1,10 @@
 """Propagates a destination up a chain of calls (empty-tensor elimination).
 
 An iteration computes ``u + v + w`` and stores it in row k. Two arrays are allocated on the way, and
-the last sum is in a third place. If each of them is made by a single call, and read by the next
-call alone, all calls write to the row, one after the other. Then nothing is allocated, and the next
-operand is in the cache. The pass makes the change and keeps it if ``is_memory_safe`` proves that no
-value is read after its buffer was overwritten.
+the last sum is in a third place. Let each of them be made by a single call, and read by the next
+call alone. Then all calls write to the row, one after the other. Nothing is allocated, and the next
+operand is in the cache. The pass makes the change, and keeps it if ``is_memory_safe`` proves it. No
+value may be read after its buffer was overwritten.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -77,8 +77,8 @@ def extend_destinations(function: Function) -> Function:
 def _alias_candidates(function: Function, row: Value) -> list[Value]:
     """Returns the arrays on which the array of ``row`` may be overlaid.
 
-    The earlier writes to the row must not take any of them away, because another row of it is
-    still read.
+    An array is excluded if the earlier writes to the row would overwrite another row that is still
+    read.
     """
     for op in function.body.walk():
         if op.name != "for":

@@ -2,9 +2,9 @@
 
 The windows of an image overlap, so that a reshape to columns copies them: each call allocates
 several times the memory of the image. As an array that is filled, the copy can lie in a workspace
-buffer (``assign_buffers``), and backward can reuse that for its own columns. The same holds for
-axes that a transpose separated, such as those of the heads of an attention, and for an array of
-another dtype.
+buffer (``assign_buffers``). Backward can reuse this buffer for its own columns. The same holds for
+an array of another dtype. It also holds for axes that a transpose separated, such as the heads of
+an attention.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -98,8 +98,8 @@ def _reshape_copies(op: Op, makers: Producers) -> bool:
 def _is_view(transpose: Op, type_: Type) -> bool:
     """True if a reshape of ``transpose`` to this type is a view, or its sizes are unknown.
 
-    Axes that follow one another in memory are one run. A reshape that is a view may split runs,
-    but none of its axes extends from one run into the next.
+    Axes that follow one another in memory are one run. A reshape that is a view may split runs.
+    None of its axes extends from one run into the next.
     """
     shape, wanted = (getattr(each, "shape", None) for each in (transpose.types[0], type_))
     if shape is None or wanted is None or None in (*shape, *wanted):

@@ -1,14 +1,14 @@
 """Stores the rows of tapes in an array whose rows the loop has already consumed.
 
-A loop of gates reads row k of one product, as wide as all gates together, and saves what it
-computes from each gate. Nothing reads that row again, and it has room for a row of each tape, side
-by side. The tapes become slices of the array: views, whose rows are written as before. As in
-``update_arrays_in_place``, the pass makes the change and asks ``is_memory_safe`` whether a value is
+A loop of gates reads row k of one product, which is as wide as all gates together. It saves a
+result for each gate. Nothing reads that row again, and it has room for a row of each tape, side by
+side. The tapes become slices of the array: views, whose rows are written as before. As in
+``update_arrays_in_place``, the pass makes the change. Then ``is_memory_safe`` decides if a value is
 read after its buffer was overwritten.
 
 Backward reads the tapes of the gates row by row, and fills an array as wide as all of them.
-``assign_buffers`` puts it where they are. If no array has room for the tapes, they are laid side by
-side in an array of their own for that purpose.
+``assign_buffers`` puts it where they are. If no array has room for the tapes, they lie side by side
+in a new array.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

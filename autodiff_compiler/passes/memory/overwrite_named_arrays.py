@@ -1,14 +1,13 @@
 """Writes large results over dead arrays that have a name: ``d_x *= y``, ``np.exp(u, out=u)``.
 
 This is what a careful person does about memory, and all that level 1 does. A large result goes into
-an operand that nothing reads any more, if that operand has a variable of its own. The text needs no
-further array, and no name that is not in the plain text. ``assign_buffers`` does more, at the
-levels above.
+a dead operand, if that operand has a variable of its own. The source needs no further array, and no
+name that is not in the plain source. ``assign_buffers`` does more, at the levels above.
 
-If operand and result have one name, the text updates the variable. So it does with a step of an
-expression, such as the first product of ``u * cos(x) * y``, which gets the name of the result. An
-expression whose further steps are no augmented assignments stays as it is, and so does one in which
-NumPy itself reuses a temporary array.
+If operand and result have one name, the source updates the variable. A step of an expression, such
+as the first product of ``u * cos(x) * y``, gets the name of the result. It is updated in the same
+way. Two kinds of expressions stay as they are: those whose further steps are no augmented
+assignments, and those in which NumPy itself reuses a temporary array.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -186,8 +185,8 @@ class _Scope:
     def gets_name(self, op: Op) -> bool:
         """True if the result of ``op`` has a variable of its own, or may share that of a result.
 
-        It may share that of the expression of which it is a step, if each further step is an
-        augmented assignment.
+        A step may share the variable of its expression if each further step is an augmented
+        assignment.
         """
         while self.is_step(op.result):
             user, before = self.users[op.result], op.result

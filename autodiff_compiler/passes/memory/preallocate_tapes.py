@@ -5,7 +5,7 @@ reads the list, the loop carries the array and sets a row in each iteration.
 ``update_arrays_in_place`` then makes that an update in place. A row that a single call computes,
 and that no later iteration reads, is computed in its place; at level 1 it is assigned after that
 line. A list that begins with one more item becomes an array with one more row. The value that
-enters an iteration is stored first, so that its memory is free for the value that leaves it.
+enters an iteration is stored first. Its memory is then free for the value that leaves it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

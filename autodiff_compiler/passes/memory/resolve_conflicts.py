@@ -7,7 +7,7 @@ reader. There are four repairs, tried in this order:
 - A branch saves the victim for backward: it is copied there, and not in iterations without the
   branch.
 - The reader of the victim does not depend on the write, and goes before it.
-- The memory entered a loop from outside, where it is still read, belongs to another owner, or is no
+- The memory entered a loop from outside. There it is still read, belongs to another owner, or is no
   plain array. It is copied once, before the outermost loop that helps.
 
 No repair is a proof: ``update_arrays_in_place`` interprets the repaired function again. A repair

@@ -1,11 +1,12 @@
 """Copy elision for arrays: updates of items and slices happen in place where that is memory-safe.
 
-``set_item``, ``add_at`` and their kin return a new array: in a loop over the items, each iteration
-would copy the array. After all optimisation the old array may be changed, if it belongs to this
-function and is not read afterwards. The pass does not derive that: it marks all updates, and
-``conflicts``, an abstract interpretation of the memory, lists which values prevent which updates.
-A conflict is resolved where that costs less than the copy (``resolve_conflicts.py``). Otherwise the
-update stays a copy, and the interpretation is repeated, up to a fixed point without conflicts.
+``set_item``, ``add_at`` and other updates return a new array: in a loop over the items, each
+iteration would copy the array. After all optimisation the old array may be changed, if it belongs
+to this function and is not read afterwards. The pass does not derive that: it marks all updates,
+and ``conflicts``, an abstract interpretation of the memory, lists which values prevent which
+updates. A conflict is resolved where that costs less than the copy (``resolve_conflicts.py``).
+Otherwise the update stays a copy, and the interpretation is repeated, up to a fixed point without
+conflicts.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,10 +1,10 @@
 """Loop tiling with elementwise fusion, for arrays larger than the cache.
 
 Operation by operation, an array larger than the cache travels between memory and processor each
-time. A tiled loop applies a group of operations to one tile, which stays in the cache, and then
-goes on to the next tile. A value that only the group reads is never materialised. A sum over the
-tiles is a sum of their sums. A reduction within each row, as in a softmax, happens in the tile.
-All tiles have one size: arrays whose first axis has no fitting divisor are left alone.
+time. A tiled loop applies a group of operations to one tile, which stays in the cache. Then it goes
+on to the next tile. A value that only the group reads is never materialised. A sum over the tiles
+is a sum of their sums. A reduction within each row, as in a softmax, happens in the tile. All tiles
+have one size: arrays whose first axis has no fitting divisor are left alone.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -310,8 +310,7 @@ class _Fill:
 def consumed_arrays(loop: Loop, carry: int, aliases: Mapping[Value, AliasSet]) -> list[Value]:
     """Returns the arrays whose memory a loop may fill with the array that it carries.
 
-    The loop reads of each of them exactly the tile, or row, that it fills next, and nothing else
-    of its memory.
+    Of each of them the loop reads only the tile, or row, that it fills next.
     """
     param = loop.carry_params[carry]
     takes = [

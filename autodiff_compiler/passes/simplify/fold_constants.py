@@ -1,10 +1,10 @@
 """Constant folding: computes operations on constants at compile time.
 
 An operator on literals becomes a literal, and an ``if`` on a literal the branch taken. A loop that
-runs zero times becomes its initial values, and an item of a container made here the operand that it
-was made of. An operation stays if the replacement has another type, because the operations after it
-are typed already. A branch, for example, may have a narrower type than the ``if``. A Python
-operator gives the same number at compile time and at run time.
+runs zero times becomes its initial values. An item of a container becomes the operand that it was
+made of. An operation stays if the replacement has another type, because the operations after it are
+typed already. A branch, for example, may have a narrower type than the ``if``. A Python operator
+gives the same number at compile time and at run time.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

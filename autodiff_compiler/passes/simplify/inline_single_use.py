@@ -1,18 +1,17 @@
 """Inlines functions that have a single caller and are differentiated, or work on large arrays.
 
-A derivative calls the derivatives of the callees of its primal, and each of those has derivatives
-in its turn. With every order there are more and smaller functions, and no pass sees across their
-calls. Before a function is differentiated, the pass inlines calls of derivatives, and calls in
-them, if nothing else calls the callee. A function that is called from two places stays, and so does
-a function of the user's in another one. The exception is a callee most of whose operations the
-caller computes already. An example is a network whose derivatives were inlined, if the residual of
-an equation needs its values at the same points.
+A derivative calls the derivatives of the callees of its primal, and these are differentiated again.
+With every order there are more and smaller functions, and no pass sees across their calls. Before a
+function is differentiated, the pass inlines calls of derivatives, and calls in them. Nothing else
+may call the callee. A function that is called from two places stays, and so does a user's function
+in another one. The exception is a callee most of whose operations the caller computes already. An
+example is a network whose derivatives were inlined. The residual of an equation may need its values
+at the same points.
 
-A function that works on large arrays is inlined, too. Its results could not lie in a buffer of
-its caller, nor be overwritten there. At that size memory takes the time
-(``assign_buffers``). The results of all iterations of a loop count together, if one iteration makes
-enough for the row of a tape. After inlining, the tapes are arrays, and the products with weights
-are one product for all iterations.
+A function that works on large arrays is inlined, too. Its results could not lie in a buffer of its
+caller, nor be overwritten there. At that size memory takes the time (``assign_buffers``). If an
+iteration makes enough for the row of a tape, the results of all iterations count together. After
+inlining, the tapes are arrays, and the products with weights are one product for all iterations.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
@@ -95,7 +94,7 @@ def _inline_known(caller: Function, may: Callable[[Op], bool]) -> Function:
     inlined = inline_calls(
         caller, lambda call: may(call) and available.available_fraction(call) > share
     )
-    # The inlined bodies have calls in their turn, whose operands are known once they are merged.
+    # The inlined bodies have calls, too, whose operands are known once they are merged.
     return caller if inlined is caller else _inline_known(cse(inlined), may)
 
 

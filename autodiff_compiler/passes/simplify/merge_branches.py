@@ -1,8 +1,8 @@
 """Jump threading: merges branches on the same condition.
 
 Desugaring turns exceptions and early exits into flags: one ``if`` sets a flag, and a later ``if``
-tests it. The pass moves the code of the second ``if`` onto the paths of the first, so that the
-flags become branches again. The merged ``if`` stands at the place of the first or of the second,
+tests it. The pass moves the code of the second ``if`` onto the paths of the first. The flags then
+become branches again. The merged ``if`` stands at the place of the first or of the second,
 whichever the operations between allow.
 
 >>> import autodiff_compiler.operators

@@ -1,8 +1,8 @@
 """Gives the sum of a list of arrays that may be empty one shape: by a start, or by an exception.
 
-Python's ``sum`` of an empty list is the int 0. If each use of the sum broadcasts it with an array
-of the shape of the items, zeros of that shape have the same result: the sum gets them as its start.
-Elsewhere the shape of 0 would show, as in ``np.sum(sum(items) + y)``: an empty list raises.
+Python's ``sum`` of an empty list is the int 0. Each use of the sum may broadcast it with an array
+of the shape of the items. Then zeros of that shape have the same result: the sum gets them as its
+start. Elsewhere the shape of 0 would show, as in ``np.sum(sum(items) + y)``: an empty list raises.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

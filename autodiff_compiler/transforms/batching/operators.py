@@ -4,8 +4,8 @@ elements   element by element: axes of length one align the examples
 axes       the attributes ``axes`` and ``axis`` name axes, which increase by one
 trailing   it works on the last axes, whatever axes precede them
 items      it moves the items of lists, whatever they are
-a rule     takes the operands by name, attributes, ``size`` and ``mapped`` (True for operands that
-           are batched), and returns the result for the batch, or None
+a rule     takes the operands by name, attributes, ``size``, and ``mapped``: True for operands
+           that are batched. It returns the result for the batch, or None
 
 The result must have the type of a batch of results; else the operation runs in a loop over the
 examples.

@@ -2,7 +2,7 @@
 
 Ports are reversed too: a carry stays a carry, a stack port becomes a read port, and a read port a
 stack port. The cotangent of a value from outside is a further carry. The forward loop stacks the
-residuals of its iterations (tapes), and the backward loop reads them, unless they are free there.
+residuals of its iterations (tapes). The backward loop reads them, unless they are free there.
 
 The carries that have a cotangent depend on the body. It is swept until a fixed point is reached,
 mostly by the first sweep.

@@ -2,7 +2,7 @@
 
 Every value that is read is saved (a residual), so the backward region is first rewritten to read
 less. Operations whose results nothing reads are dropped. If only the shape of an array is read, the
-shape is saved, and if an array is only compared, the comparisons are saved. Some values are
+shape is saved. If an array is only compared, the comparisons are saved. Some values are
 rematerialised in place of being saved (``rematerialization.py``).
 """
 

@@ -1,7 +1,7 @@
 """Rematerialisation: the backward region computes values again that forward would have to save.
 
 Free operations are repeated at its beginning: constants, and views of a saved array. A cheap
-operation on large saved values is repeated just before its first reader. That is faster than to
+operation on large saved values is repeated just before its first reader. This is faster than to
 read its result from memory, and in between its memory is free.
 """
 

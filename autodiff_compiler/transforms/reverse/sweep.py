@@ -95,7 +95,7 @@ def split(
 ) -> tuple[Function, Function]:
     """Makes the gradient as two functions: forward and backward.
 
-    The forward function returns the tuple of residuals, and before it the returns if ``value``, or
+    The forward function returns the tuple of residuals. Before it come the returns if ``value``, or
     those whose positions ``value`` lists. The backward function takes the residuals, and the
     cotangents of the returns if ``sens``.
 
@@ -181,9 +181,9 @@ class ReverseTransform:
     ) -> ForwardBackward:
         """Returns the pair for a call; its forward function returns all that the callee does.
 
-        The first of a stack of equal blocks often needs fewer cotangents than the others, since
-        its operand is the input. If two or more calls share a pair with more cotangents, it takes
-        that one and drops a cotangent. It computes more, but no second pair is emitted.
+        The first of a stack of equal blocks often needs fewer cotangents than the others: its
+        operand is the input. If two or more calls share a pair with more cotangents, it takes that
+        one and drops a cotangent. It computes more, but no second pair is emitted.
         """
         key = (callee, wrt, seeds, recompute, context)
         if key not in self._pairs:

@@ -177,8 +177,8 @@ def _conform_tangent(op: Op, dot: Any, dots: Mapping[int, AnyOperand]) -> AnyOpe
 def _has_full_shape(op: Op, dot: Value, dots: Mapping[int, AnyOperand]) -> bool:
     """True if ``dot`` has the shape of the result.
 
-    The types prove it, or it is made, element by element, of all operands whose shapes determine
-    that of the result.
+    The types prove it. Or ``dot`` is made, element by element, of all operands whose shapes
+    determine that of the result.
     """
     want, have = shape_of_type(op.result.type), shape_of_type(dot.type)
     if want is not None and None not in want:

@@ -1,8 +1,8 @@
 """The tangent sweep (forward mode): each operation is followed by its tangents.
 
-A value has a tangent if it depends on a parameter that has one. Tangents are stored leaf by leaf:
-a tuple has those of its items. No entry means zero. A branch also yields tangents, a loop also
-carries, reads and stacks them, and a call becomes a call of the callee's tangent function. Primal
+A value has a tangent if it depends on a parameter that has one. Tangents are stored leaf by leaf: a
+tuple has those of its items. No entry means zero. A branch also yields tangents; a loop also
+carries, reads and stacks them. A call becomes a call of the callee's tangent function. Primal
 operations are shared with the swept function. All others are ordinary operators, so the result can
 be swept again, in either direction.
 

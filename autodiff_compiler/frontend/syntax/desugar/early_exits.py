@@ -1,9 +1,10 @@
 '''Rewrites early exits to plain structure, and short forms of assignment to long ones.
 
 Afterwards ``break`` and ``continue`` are gone. Every path through a function ends in a ``return``
-(or a ``raise``) that is the last statement of its block, inside nothing but ``if``s that are last
-themselves. No statement is ever duplicated. Every new node has the position of the user's statement
-that it came from. ``_Rewriter`` has the cases. An example with all of them:
+(or a ``raise``) that is the last statement of its block. Only ``if`` statements contain it, and
+these are last in their blocks, too. No statement is ever duplicated. Every new node has the
+position of the user's statement that it came from. ``_Rewriter`` has the cases. An example with all
+of them:
 
 >>> _show("""
 ... def first_large(xs, limit):

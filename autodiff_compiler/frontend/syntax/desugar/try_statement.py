@@ -1,9 +1,9 @@
 """``try``: its body becomes a ``TryBody``, and the code behind it tests which handler caught.
 
-Lowering knows which handler catches an exception: the active handlers are a stack, through calls as
-well (``core/unwinding.py``), and a throw sets the flag of the first that catches its class. The
-bodies of the handlers, ``else`` and the rest become plain ``if``s on these flags. ``finally``
-catches everything, and raises it again behind its own statements.
+Lowering knows which handler catches an exception. The active handlers are a stack, through calls as
+well (``core/unwinding.py``). A throw sets the flag of the first that catches its class. The bodies
+of the handlers, ``else`` and the rest become plain ``if``s on these flags. ``finally`` catches
+everything, and raises it again behind its own statements.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class Reraise(gast.Raise):
 
 
 def resolve_except_clauses(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """Returns ``tree`` with the clauses of each ``try`` in ``clauses``, and with a ``Reraise`` for
-    each ``raise`` of a caught exception; changes it."""
+    """Adds the clauses of each ``try`` to ``tree``, and a ``Reraise`` for each ``raise`` of a
+    caught exception. Returns the changed tree.
+    """
     tree.body = _ResolveClauses().block(tree.body, None)
     return tree
 

@@ -39,7 +39,7 @@ EXACT_SUMS = ("float32", "float64")
 
 
 def _without_broadcast(match: Match) -> Any:
-    """``narrow + x`` for ``broadcast_to(narrow) + x``, if x has the full shape.
+    """Returns ``narrow + x`` for ``broadcast_to(narrow) + x``, if x has the full shape.
 
     If no operand has, the sum is computed on fewer elements and broadcast after.
     """
@@ -58,7 +58,7 @@ def _without_broadcast(match: Match) -> Any:
 
 
 def _broadcast_after(match: Match) -> Any:
-    """``broadcast_to(-x)`` for ``-broadcast_to(x)``; likewise for products with numbers."""
+    """Returns ``broadcast_to(-x)`` for ``-broadcast_to(x)``; likewise for products with numbers."""
     arrays = [operand for operand in match.operands if isinstance(operand, Value)]
     maker = match.made_by(arrays[0], "broadcast_to") if len(arrays) == 1 else None
     if maker is None:
@@ -69,7 +69,9 @@ def _broadcast_after(match: Match) -> Any:
 
 
 def _sum_of_broadcast(match: Match) -> Any:
-    """``x * n`` for the sum of ``broadcast_to(x)`` in a derivative: n terms for each element."""
+    """Returns ``x * n`` for the sum of ``broadcast_to(x)`` in a derivative: n terms for each
+    element.
+    """
     narrow = match.argument_of(match.operands[0], "broadcast_to")
     if narrow is ... or match.op.role == "primal":
         return None
@@ -90,7 +92,7 @@ def _sum_of_broadcast(match: Match) -> Any:
 
 
 def _without_leading_ones(match: Match) -> Any:
-    """``x + y`` for ``reshape(x) + y``, if the reshape only adds leading ones."""
+    """Returns ``x + y`` for ``reshape(x) + y``, if the reshape only adds leading ones."""
     for place, operand in enumerate(match.operands):
         maker, other = match.made_by(operand, "reshape"), match.operands[1 - place]
         shape, other_type = getattr(type_of(operand), "shape", None), type_of(other)
@@ -109,7 +111,7 @@ def _without_leading_ones(match: Match) -> Any:
 
 
 def _permuted(match: Match) -> Any:
-    """A broadcast of one number for a transpose or reshape of a broadcast of it."""
+    """Returns a broadcast of one number for a transpose or reshape of a broadcast of it."""
     maker, type_ = match.made_by(match.operands[0], "broadcast_to"), match.op.result.type
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -119,7 +121,7 @@ def _permuted(match: Match) -> Any:
 
 
 def _sum_of_permuted(match: Match) -> Any:
-    """The sum of all elements of x for that of a transpose or reshape of x."""
+    """Returns the sum of all elements of x for that of a transpose or reshape of x."""
     axes, (x, *_) = match.op.attrs["axes"], match.operands
     rank = getattr(type_of(x), "ndim", None)
     if rank is None or match.op.attrs["keepdims"] or axes is not None and len(axes) != rank:
@@ -135,7 +137,7 @@ def _sum_of_permuted(match: Match) -> Any:
 
 
 def _broadcast_product(match: Match) -> Any:
-    """A broadcast product for the matrix product of a column of one number and a row.
+    """Returns a broadcast product for the matrix product of a column of one number and a row.
 
     It is a cotangent of ones that meets the last layer.
     """

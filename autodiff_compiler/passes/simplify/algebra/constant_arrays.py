@@ -30,7 +30,7 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _reshaped_full(match: Match) -> Any:
-    """``full`` of the final shape for a reshape, transpose or broadcast of ``full``."""
+    """Returns ``full`` of the final shape for a reshape, transpose or broadcast of ``full``."""
     maker, type_ = match.made_by(match.operands[0], "full"), match.op.result.type
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
@@ -38,7 +38,7 @@ def _reshaped_full(match: Match) -> Any:
 
 
 def _negative_full(match: Match) -> Any:
-    """``full`` of ``-number`` for the negative of an array filled with the number."""
+    """Returns ``full`` of ``-number`` for the negative of an array filled with the number."""
     value, type_ = match.fill_value(match.operands[0]), match.op.result.type
     if type(value) not in (int, float) or value == 0 or not is_floating(type_):
         return None
@@ -48,8 +48,8 @@ def _negative_full(match: Match) -> Any:
 
 
 def _full_in_product(match: Match) -> Any:
-    """``(value * x) * y`` for ``(full * x) * y`` of a Python number x, and ``-(value * x) * y``
-    for ``-(full * x) * y``, if y has the type of the result.
+    """Returns ``(value * x) * y`` for ``(full * x) * y`` of a Python number x, and ``-(value * x) *
+    y`` for ``-(full * x) * y``, if y has the type of the result.
 
     In a derivative, ``full`` is the sensitivity, and x a factor of it.
     """
@@ -83,7 +83,7 @@ def _scaled_number(match: Match, product: Any, type_: ArrayType) -> Any:
 
 
 def _zeros_of_list(match: Match) -> Any:
-    """A list of zeros for ``list_zeros`` of a known list.
+    """Returns a list of zeros for ``list_zeros`` of a known list.
 
     It needs no loop, and a loop may fill an array in its place.
     """

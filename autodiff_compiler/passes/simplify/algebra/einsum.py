@@ -1,9 +1,9 @@
 """Rules that rewrite an einsum as matrix products, in a cheap contraction order.
 
-``np.einsum`` searches its equation for products at every call, and adds up in plain loops where an
-axis is in all terms. As products of matrices, two operands at a time in the cheapest order, BLAS
-adds up the same terms. The rules run before differentiation, so that backward reads the products
-that forward made. Transposes are views, which BLAS accepts.
+``np.einsum`` searches its equation for products at every call. It adds up in plain loops if an axis
+is in all terms. As products of matrices, two operands at a time in the cheapest order, BLAS adds up
+the same terms. The rules run before differentiation, so that backward reads the products that
+forward made. Transposes are views, which BLAS accepts.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -48,7 +48,9 @@ from autodiff_compiler.passes.core.patterns import Match, Rule, may_move_sign
 
 
 def _added_at(name: str, match: Match) -> Any:
-    """``add_at(x, v)`` for ``x + scatter(v)``, and for ``x + pad(v)``; likewise for differences."""
+    """Returns ``add_at(x, v)`` for ``x + scatter(v)``, and for ``x + pad(v)``; likewise for
+    differences.
+    """
     left, right = match.operands
     is_difference = match.op.name == "sub"
     if is_difference and not is_floating(match.op.result.type):
@@ -72,7 +74,7 @@ def _added_at(name: str, match: Match) -> Any:
 
 
 def _added_to_zeros(match: Match) -> Any:
-    """``scatter(v)`` for ``add_at(zeros, v)`` at places that may repeat.
+    """Returns ``scatter(v)`` for ``add_at(zeros, v)`` at places that may repeat.
 
     The result of a scatter is known to be a new array in row-major order.
     """
@@ -104,7 +106,7 @@ def _same_shape(match: Match, acc: Any, part: Any) -> bool:
 
 
 def _added_along(match: Match) -> Any:
-    """``add_along(x, v, i)`` for ``x + put_along(v, i)``."""
+    """Returns ``add_along(x, v, i)`` for ``x + put_along(v, i)``."""
     left, right = match.operands
     for acc, added in ((left, right), (right, left)):
         maker = match.made_by(added, "put_along")
@@ -117,7 +119,7 @@ def _added_along(match: Match) -> Any:
 
 
 def _gathered_first(match: Match) -> Any:
-    """``f(take_along(x, i))`` for ``take_along(f(x), i)`` of an elementwise f."""
+    """Returns ``f(take_along(x, i))`` for ``take_along(f(x), i)`` of an elementwise f."""
     (x, i), axis = match.operands, match.op.attrs["axis"]
     maker = match.makers.get(x)
     if maker is None or maker.opdef.kind != "elementwise" or not isinstance(i, Value):
@@ -141,7 +143,7 @@ def _gathered_first(match: Match) -> Any:
 
 
 def _sum_of_put(match: Match) -> Any:
-    """``sum(v)`` for ``sum(put_along(v, i))`` along the axis of the put."""
+    """Returns ``sum(v)`` for ``sum(put_along(v, i))`` along the axis of the put."""
     maker, axes = match.made_by(match.operands[0], "put_along"), match.op.attrs["axes"]
     rank = getattr(match.op.operands[0], "ndim", None)
     if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
@@ -150,7 +152,7 @@ def _sum_of_put(match: Match) -> Any:
 
 
 def _gathered_along(match: Match) -> Any:
-    """``take_along`` for ``x[np.arange(n), i]``, which reads one place of each row."""
+    """Returns ``take_along`` for ``x[np.arange(n), i]``, which reads one place of each row."""
     place = _place_of_each_row(match, match.operands[0], match.operands[1:])
     if place is None:
         return None
@@ -160,7 +162,7 @@ def _gathered_along(match: Match) -> Any:
 
 
 def _added_to_each(match: Match) -> Any:
-    """``add_along`` for ``acc[np.arange(n), i] += v``, which adds to one place of each row."""
+    """Returns ``add_along`` for ``acc[np.arange(n), i] += v``, one place of each row."""
     acc, v, *rest = match.operands
     place = _place_of_each_row(match, acc, rest)
     if place is None or getattr(type_of(v), "shape", None) != array_type(rest[0]).shape:
@@ -170,7 +172,7 @@ def _added_to_each(match: Match) -> Any:
 
 
 def _incremented(match: Match) -> Any:
-    """``x[i] += v`` for ``x[i] = x[i] + v``: its cotangent of x is the cotangent itself."""
+    """Returns ``x[i] += v`` for ``x[i] = x[i] + v``: its cotangent of x is the cotangent itself."""
     x, value, *rest = match.operands
     maker = match.made_by(value, "add") or match.made_by(value, "sub")
     v: Any
@@ -191,7 +193,7 @@ def _incremented(match: Match) -> Any:
 
 
 def _stored_in_row(match: Match) -> Any:
-    """``m[i, j] = v`` for ``row = m[i]; row[j] = v; m[i] = row``; likewise for ``+=``."""
+    """Returns ``m[i, j] = v`` for ``row = m[i]; row[j] = v; m[i] = row``; likewise for ``+=``."""
     m, value, *rest = match.operands
     inner = match.made_by(value, "set_item") or match.made_by(value, "increment_at")
     if inner is None or match.uses.get(value) != 1:
@@ -207,7 +209,7 @@ def _stored_in_row(match: Match) -> Any:
 
 
 def _read_in_row(match: Match) -> Any:
-    """``m[i, j]`` for ``m[i][j]``."""
+    """Returns ``m[i, j]`` for ``m[i][j]``."""
     row, *more = match.operands
     taken = match.made_by(row, "index")
     if taken is None or match.uses.get(row) != 1 or type_of(match.op.result) != _number_in(row):

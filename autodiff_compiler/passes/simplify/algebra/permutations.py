@@ -34,7 +34,7 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _relu_of_largest(match: Match) -> Any:
-    """``relu(window_max(x))`` for ``window_max(relu(x))``, which has fewer elements.
+    """Returns ``relu(window_max(x))`` for ``window_max(relu(x))``, which has fewer elements.
 
     The maximum is at the same place, or is 0, where relu has no slope.
     """
@@ -62,7 +62,7 @@ def _permutation_of(match: Match, x: AnyOperand) -> Op | None:
 
 
 def _permuted_after(match: Match) -> Any:
-    """``f(x).T`` for ``f(x.T)``: the arithmetic before the view may happen in place."""
+    """Returns ``f(x).T`` for ``f(x.T)``: the arithmetic before the view may happen in place."""
     maker = _permutation_of(match, match.operands[0])
     if maker is None:
         return None
@@ -70,7 +70,9 @@ def _permuted_after(match: Match) -> Any:
 
 
 def _sum_of_permuted_squares(match: Match) -> Any:
-    """The sum of all squares of x for that of a transpose of x, which ``np.vdot`` would copy."""
+    """Returns the sum of all squares of x for that of a transpose of x, which ``np.vdot`` would
+    copy.
+    """
     x, attrs = match.operands[0], match.op.attrs
     square = match.made_by(x, "mul") or match.made_by(x, "pow") or match.made_by(x, "square")
     if attrs["axes"] is not None or attrs["keepdims"] or square is None or match.uses.get(x) != 1:
@@ -90,7 +92,7 @@ def _with_result_name(match: Match, value: Value) -> Value:
 
 
 def _transposed_windows(match: Match) -> Any:
-    """Transposed windows of ``x`` for windows of ``x.T``.
+    """Returns transposed windows of ``x`` for windows of ``x.T``.
 
     Two transposes then meet, and images keep the order in which a matrix product made them.
     """

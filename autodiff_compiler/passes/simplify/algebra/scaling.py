@@ -1,11 +1,12 @@
 """Rules that fold numbers in a derivative: known cotangents, and products with several numbers.
 
-The cotangent of a loss is 1. What the chain rule multiplies it by is computed at compile time, so
-that the gradient of a mean of squares reads ``d_x = x / 3``, not ``1 / 6 * 2.0 * x``.
+The cotangent of a loss is 1. Its product with known factors is computed at compile time. The
+gradient of a mean of squares is therefore ``d_x = x / 3``, not ``1 / 6 * 2.0 * x``.
 
-Results keep their dtype. They keep their bits, too, or become more exact: a product with two
-numbers rounds twice, one with their product once, and that product is exact or rounded in double
-precision. The user's own formulas stay as they are, except where the bits are surely the same.
+Results keep their dtype. They keep their bits, too, or become more exact. A product with two
+numbers rounds twice, one with their product once. The product of the numbers is exact, or rounded
+in double precision. The user's own formulas stay as they are, except where the bits are surely the
+same.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -65,7 +66,9 @@ def _number(match: Match, operand: AnyOperand) -> Any:
 
 
 def _folded_full(match: Match) -> Any:
-    """An array filled with the result, for arithmetic on numbers and arrays filled with numbers."""
+    """Returns an array filled with the result, for arithmetic on numbers and arrays filled with
+    numbers.
+    """
     type_, dtype = match.op.result.type, _dtype(match.op.result)
     numbers = [_number(match, operand) for operand in match.operands]
     arrays = [operand for operand in match.operands if isinstance(operand, Value)]
@@ -108,7 +111,9 @@ def _scale(op: Op) -> tuple[AnyOperand, Fraction] | None:
 
 
 def _scaled_once(match: Match) -> Any:
-    """A single product for two products with numbers in a row, also with views between them."""
+    """Returns a single product for two products with numbers in a row, also with views between
+    them.
+    """
     outer, dtype = _scale(match.op), _dtype(match.op.result)
     if outer is None or dtype is None or match.op.role == "primal":
         return None
@@ -150,7 +155,7 @@ def _times(x: Any, scale: Fraction, dtype: str) -> Any:
 
 
 def _sum_of_full(match: Match) -> Any:
-    """An array filled with the sums of an array filled with one number."""
+    """Returns an array filled with the sums of an array filled with one number."""
     dtype, have, type_ = _dtype(match.op.result), type_of(match.operands[0]), match.op.result.type
     value = match.fill_value(match.operands[0])
     if dtype is None or _dtype(match.operands[0]) != dtype or match.op.role == "primal":
@@ -165,7 +170,9 @@ def _sum_of_full(match: Match) -> Any:
 
 
 def _divided(match: Match) -> Any:
-    """``x / n`` for ``x`` times ``1 / n``, or times an array filled with it: a rounding less."""
+    """Returns ``x / n`` for ``x`` times ``1 / n``, or times an array filled with it: a rounding
+    less.
+    """
     dtype = _dtype(match.op.result)
     if dtype is None or match.op.role == "primal":
         return None
@@ -181,7 +188,9 @@ def _divided(match: Match) -> Any:
 
 
 def _scalar_choice(match: Match) -> Any:
-    """A number in place of an array filled with it, for a side of ``where`` in a derivative."""
+    """Returns a number in place of an array filled with it, for a side of ``where`` in a
+    derivative.
+    """
     condition, *sides = match.operands
     type_ = match.op.result.type
     shape = getattr(type_, "shape", None)
@@ -204,7 +213,7 @@ def _scalar(match: Match, side: AnyOperand, type_: Any) -> AnyOperand:
 
 
 def _divided_by_size(match: Match) -> Any:
-    """``x / n`` for ``x * (1 / n)`` with an array of ones and a size n."""
+    """Returns ``x / n`` for ``x * (1 / n)`` with an array of ones and a size n."""
     if match.op.role == "primal":
         return None
     for x, other in (match.operands, match.operands[::-1]):
@@ -220,7 +229,7 @@ def _divided_by_size(match: Match) -> Any:
 
 
 def _scaled_quotient(match: Match) -> Any:
-    """``c / n`` for ``1 / n * c`` with an array of ones, a size n and a number c."""
+    """Returns ``c / n`` for ``1 / n * c`` with an array of ones, a size n and a number c."""
     scaling, dtype = _scale(match.op), _dtype(match.op.result)
     maker = None if scaling is None else match.made_by(scaling[0], "div")
     if scaling is None or maker is None or dtype is None or match.op.role == "primal":

@@ -85,7 +85,7 @@ def _parts(match: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any,
 
 
 def _joined(match: Match) -> Any:
-    """``where(c, a, b)`` for ``where(c, a, 0) + where(c, 0, b)``, perhaps times numbers."""
+    """Returns ``where(c, a, b)`` for ``where(c, a, 0) + where(c, 0, b)``, perhaps times numbers."""
     type_ = match.op.result.type
     if match.op.role == "primal" or any(type_of(operand) != type_ for operand in match.operands):
         return None
@@ -106,7 +106,7 @@ def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
 
 
 def _within(match: Match) -> Any:
-    """``where(c, k * a, k * b)`` for ``k * where(c, a, b)`` of single numbers."""
+    """Returns ``where(c, k * a, k * b)`` for ``k * where(c, a, b)`` of single numbers."""
     if match.op.role == "primal":
         return None
     for operand in match.operands:

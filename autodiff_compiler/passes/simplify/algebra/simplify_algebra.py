@@ -1,8 +1,9 @@
 """Algebraic simplification: a table of rewrite rules, applied up to a fixed point.
 
 Rules that may change NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off
-by default. Two changes count as exact. One drops an added array of zeros that the compiler made: it
-only says that no gradient flows there. The other takes the terms of a sum in another order.
+by default. Two changes count as exact. The first drops an added array of zeros that the compiler
+made: it only says that no gradient flows there. The second takes the terms of a sum in another
+order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -76,7 +77,7 @@ def _beside_filled(match: Match, number: int) -> Any:
 
 
 def _ones_times_mask(match: Match) -> Any:
-    """A cast of the mask for the product of ones and a mask."""
+    """Returns a cast of the mask for the product of ones and a mask."""
     mask, type_ = (
         _other(match, lambda operand: match.fill_value(operand) == 1),
         match.op.result.type,
@@ -99,7 +100,7 @@ def _ones_times_number(match: Match) -> Any:
 
 
 def _with_number(match: Match) -> Any:
-    """The number for an array filled with it that has the dtype of the result.
+    """Returns the number for an array filled with it that has the dtype of the result.
 
     In a narrower dtype the array holds another number. If that array broadcast the other operand
     in a derivative, the result is broadcast.
@@ -144,7 +145,7 @@ def _minus_negative(match: Match) -> Any:
 
 
 def _add_negative_product(match: Match) -> Any:
-    """``x - y * z`` for ``x + -y * z`` and for ``-y * z + x``; quotients alike."""
+    """Returns ``x - y * z`` for ``x + -y * z`` and for ``-y * z + x``; quotients alike."""
     for x, product in (match.operands, match.operands[::-1]):
         positive = _positive_product(match, product)
         if positive is not None:
@@ -153,7 +154,7 @@ def _add_negative_product(match: Match) -> Any:
 
 
 def _minus_negative_product(match: Match) -> Any:
-    """``x + y * z`` for ``x - -y * z``; quotients alike."""
+    """Returns ``x + y * z`` for ``x - -y * z``; quotients alike."""
     left, right = match.operands
     positive = _positive_product(match, right)
     return None if positive is None else left + positive
@@ -162,7 +163,8 @@ def _minus_negative_product(match: Match) -> Any:
 def _positive_product(match: Match, product: AnyOperand) -> Any:
     """Returns ``y * z`` if ``product`` is ``-y * z``, else None.
 
-    A product that the user named stays. So does a complex one: the signs of its zeros would change.
+    A product that the user named stays. A complex one stays, too: the signs of its zeros would
+    change.
     """
     type_ = type_of(product)
     if not is_floating(type_) or type_ == COMPLEX or "complex" in str(getattr(type_, "dtype", "")):
@@ -208,7 +210,9 @@ def _swap_of_transpose(match: Match) -> Any:
 
 
 def _transposed_product(match: Match) -> Any:
-    """``b.T @ a`` in row-major order for ``(a.T @ b).T``, if nothing else reads the product."""
+    """Returns ``b.T @ a`` in row-major order for ``(a.T @ b).T``, if nothing else reads the
+    product.
+    """
     product = match.made_by(match.operands[0], "matmul")
     perm = match.op.attrs.get("perm", (1, 0))
     if product is None or tuple(perm) != (1, 0) or match.uses.get(product.result) != 1:
@@ -224,7 +228,7 @@ def _transposed_product(match: Match) -> Any:
 
 
 def _disjoint_windows(match: Match) -> Any:
-    """A reshape for windows that neither overlap nor leave out elements."""
+    """Returns a reshape for windows that neither overlap nor leave out elements."""
     x, attrs = match.operands[0], match.op.attrs
     size, stride, dilation = attrs["size"], attrs["stride"], attrs["dilation"]
     shape, space = getattr(type_of(x), "shape", None), len(size)
@@ -243,7 +247,7 @@ def _disjoint_windows(match: Match) -> Any:
 
 
 def _only_broadcast(match: Match) -> Any:
-    """A broadcast, which is a view, for a repetition along axes of size one."""
+    """Returns a broadcast, which is a view, for a repetition along axes of size one."""
     x = match.operands[0]
     sizes = getattr(type_of(x), "shape", None)
     shape = getattr(match.op.result.type, "shape", None)
@@ -275,12 +279,12 @@ def _sum_of_full(match: Match) -> Any:
 
 
 def _sum_over_ones(match: Match) -> Any:
-    """The operand for a sum that keeps its axes and sums over axes of size one only."""
+    """Returns the operand for a sum that keeps its axes and sums over axes of size one only."""
     return _unchanged(match) if match.op.attrs["keepdims"] else None
 
 
 def _sum_of_negative(match: Match) -> Any:
-    """``-sum(x)`` for ``sum(-x)``, also with the sign in a factor of x: fewer elements."""
+    """Returns ``-sum(x)`` for ``sum(-x)``, also with the sign in a factor of x: fewer elements."""
     if not is_floating(match.op.result.type):
         return None  # the sum of integers may have another dtype
     positive = _without_sign(match, match.operands[0])

@@ -1,8 +1,8 @@
 """Idiom recognition: a softmax whose source subtracts the maximum of each row.
 
-The operator subtracts the maximum by itself, and its result does not depend on a number subtracted
-from a whole row. As one operator it has the short derivative: no gradient flows through the
-maximum. The bits of the result are the same.
+The operator subtracts the maximum by itself. Its result does not depend on a number that is
+subtracted from a whole row. As one operator it has the short derivative: no gradient flows through
+the maximum. The bits of the result are the same.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

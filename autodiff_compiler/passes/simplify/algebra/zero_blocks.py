@@ -88,7 +88,7 @@ def _block_bounds(box: Sequence[range] | None) -> tuple[range, range] | None:
 
 
 def _without_zeros(match: Match) -> Any:
-    """The product of the block for a product with zeros around it, among zeros in its turn."""
+    """Returns a block's product, among zeros, for the product of the block with zeros around it."""
     if match.op.role == "primal" or not _are_matrices(*match.operands):
         return None
     for place, factor in enumerate(match.operands):
@@ -108,7 +108,7 @@ def _without_zeros(match: Match) -> Any:
 
 
 def _block_of_product(match: Match) -> Any:
-    """The product of sections for a block that is less than half of a product."""
+    """Returns the product of sections for a block that is less than half of a product."""
     product = match.made_by(match.operands[0], "matmul")
     if product is None or product.role == "primal" or match.uses.get(product.result) != 1:
         return None
