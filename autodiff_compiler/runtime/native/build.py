@@ -1,10 +1,10 @@
 """From C text to a loaded library.
 
 A library is compiled in a temporary folder of this process. With a cache folder it is stored there
-for later processes: as a file that is named after the digest of its bytes, and a file with that
-digest that is named after the key. The key is made of all that decides the bytes. Both are written
-under temporary names and renamed, so processes may share a folder without locks. A library whose
-digest differs is not loaded but compiled again.
+for later processes, in two files. The library's file is named after the digest of its bytes. The
+other file contains this digest, and is named after the key. The key is made of all that decides the
+bytes. Both are written under temporary names and renamed, so processes may share a folder without
+locks. A library whose digest differs is not loaded but compiled again.
 
 A loaded library is executed: no other user may have write access to the folder.
 """
@@ -69,7 +69,7 @@ def _unload(handle: int) -> None:
 def build(text: str, compiler: Compiler, folder: str | None = None) -> Library:
     """Returns the loaded library of a C text. ``folder`` is the cache folder, if there is one.
 
-    Raises CompilerRefused if the compiler finds faults in the text, and NativeUnavailable if it
+    Raises CompilerRefused if the compiler finds faults in the text. Raises NativeUnavailable if it
     cannot run, write its result or load it.
     """
     cache = Path(folder) / "native" if folder else None
@@ -142,7 +142,7 @@ def _library_path(cache: Path, digest: str) -> Path:
 def _compiled(text: str, compiler: Compiler) -> Path:
     """Compiles a C text in a new folder. Returns the library.
 
-    Names are relative and always the same, so that equal texts give equal libraries.
+    Names are relative and always the same, so that equal sources give equal libraries.
     """
     try:
         folder = Path(tempfile.mkdtemp(dir=_temporary_folder()))
@@ -173,7 +173,7 @@ def _temporary_folder() -> str:
 
 @atexit.register
 def _remove_temporary_folder() -> None:
-    """Removes the folder of this process. One that it has inherited belongs to its parent."""
+    """Removes the folder of this process. An inherited folder belongs to its parent."""
     folder = _TEMPORARY.pop(os.getpid(), None)
     if folder is not None:
         _remove(Path(folder))

@@ -6,8 +6,8 @@ order. The last two are there only if the description asks for them. The pointer
 to its first element. The pointer of a number leads to a ``double``, ``int64_t`` or ``bool``, and
 that of a size to an ``int64_t``.
 
-The adapter returns 0, or the number of an error: 1 if there is no memory, 2 if a poll of the
-services returned true, and 16 + k for row k of the description's table.
+The adapter returns 0, or the number of an error. The number is 1 if there is no memory, and 2 if a
+poll of the services returned true. It is 16 + k for row k of the description's table.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Scalar(NamedTuple):
 class ErrorRow(NamedTuple):
     """An exception that a compiled function raises.
 
-    ``has_details`` is true if the message contains places ``{0}`` to ``{3}`` for the numbers that
-    the function left in the services' ``details``.
+    ``has_details`` is true if the message contains places ``{0}`` to ``{3}``. They are for the
+    numbers that the function left in the services' ``details``.
     """
 
     exception: type[Exception]

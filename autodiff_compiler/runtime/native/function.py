@@ -25,8 +25,8 @@ def load_native(
     """Returns a built-in function that runs the compiled C text.
 
     The function takes the inputs by position. Results are new arrays that own their memory, and
-    numbers. It returns NotImplemented for arguments that do not fit the description, such as
-    another dtype, shape or number of arguments, a subclass of an array, or an integer of more than
+    numbers. It returns NotImplemented for arguments that do not fit the description. Examples are
+    another dtype, shape or number of arguments, a subclass of an array, and an integer of more than
     64 bits. It copies an array whose memory alone does not fit: its strides, alignment or byte
     order. Several threads may call it at once.
 

@@ -1,8 +1,8 @@
 """The C compiler of this machine: which one there is, and the flags that it accepts.
 
-The compiler is $CC, else the first of cc, clang and gcc that works, else the one in the package
-``ziglang``. It works if it makes a library of a short probe that can be loaded. Compilers are
-started without a shell.
+The compiler is $CC, else the first of cc, clang and gcc that works. If none does, it is the one in
+the package ``ziglang``. It works if it makes a library of a short probe that can be loaded.
+Compilers are started without a shell.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def run_compiler(command: Sequence[str], folder: str | Path) -> subprocess.Compl
 def find_compiler(folder: str | None = None) -> Compiler:
     """Returns the C compiler of this machine; raises NativeUnavailable if there is none.
 
-    What is learnt of a compiler is stored in ``folder`` for later processes.
+    The facts about a compiler are stored in ``folder`` for later processes.
     """
     compiler = _find(os.environ.get("CC", ""), os.environ.get("PATH", ""), folder)
     if isinstance(compiler, str):
