@@ -26,9 +26,9 @@ def load_native(
 
     The function takes the inputs by position. Results are new arrays that own their memory, and
     numbers. It returns NotImplemented for arguments that do not fit the description. Examples are
-    another dtype, shape or number of arguments, a subclass of an array, and an integer of more than
-    64 bits. It copies an array whose memory alone does not fit: its strides, alignment or byte
-    order. Several threads may call it at once.
+    another dtype, shape or number of arguments, an array subclass, and an integer beyond 64 bits.
+    It copies an array whose memory alone does not fit: its strides, alignment or byte order.
+    Several threads may call it at once.
 
     Raises NativeUnavailable if this machine cannot compile, and CompilerRefused if the text has
     faults.
