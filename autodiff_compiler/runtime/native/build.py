@@ -12,14 +12,9 @@ A loaded library is executed: no other user may have write access to the folder.
 from __future__ import annotations
 
 import _ctypes
-import atexit
 import ctypes
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-import threading
 import warnings
 import weakref
 from contextlib import suppress
@@ -27,14 +22,12 @@ from pathlib import Path
 
 from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.runtime.native.errors import CompilerRefused, NativeUnavailable
+from autodiff_compiler.runtime.native.temporary import new_folder, remove_folder
 from autodiff_compiler.runtime.native.toolchain import Compiler, library_suffix, run_compiler
 from autodiff_compiler.version import __version__
 
 _FORMAT = "native 1"
 _SOURCE = "gradient.c"
-_LOCK = threading.Lock()
-#: The temporary folder of a process, by the number of the process: a forked one has another.
-_TEMPORARY: dict[int, str] = {}
 
 
 class Library:
@@ -86,7 +79,7 @@ def build(text: str, compiler: Compiler, folder: str | None = None) -> Library:
         else:
             with suppress(OSError):
                 library = Library(stored)
-                _remove(path.parent)
+                remove_folder(path.parent)
                 return library
     try:
         return Library(path)
@@ -145,7 +138,7 @@ def _compiled(text: str, compiler: Compiler) -> Path:
     Names are relative and always the same, so that equal sources give equal libraries.
     """
     try:
-        folder = Path(tempfile.mkdtemp(dir=_temporary_folder()))
+        folder = new_folder()
         library = f"gradient{library_suffix()}"
         command = [*compiler.command, *compiler.flags, "-o", library, _SOURCE]
         (folder / _SOURCE).write_text(text, encoding="utf-8")
@@ -154,33 +147,11 @@ def _compiled(text: str, compiler: Compiler) -> Path:
         raise NativeUnavailable(f"the C compiler cannot be run: {error}") from error
     if answer.returncode == 0 and (folder / library).exists():
         return folder / library
-    _remove(folder)
+    remove_folder(folder)
     if f"{_SOURCE}:" in answer.stderr and ": error: " in answer.stderr:
         raise CompilerRefused(command, text, answer.stderr)
     reason = answer.stderr.strip() or f"it ends with code {answer.returncode}"
     raise NativeUnavailable(f"the C compiler fails: {reason}")
-
-
-def _temporary_folder() -> str:
-    """Returns a folder for this process alone, which is removed at exit."""
-    process = os.getpid()
-    with _LOCK:
-        folder = _TEMPORARY.get(process)
-        if folder is None or not os.path.isdir(folder):
-            folder = _TEMPORARY[process] = tempfile.mkdtemp(prefix="autodiff-native-")
-        return folder
-
-
-@atexit.register
-def _remove_temporary_folder() -> None:
-    """Removes the folder of this process. An inherited folder belongs to its parent."""
-    folder = _TEMPORARY.pop(os.getpid(), None)
-    if folder is not None:
-        _remove(Path(folder))
-
-
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 __all__ = ["Library", "build", "library_key"]

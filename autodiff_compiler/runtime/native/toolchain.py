@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import importlib.util
 import json
 import os
 import shlex
@@ -21,11 +20,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.runtime.native.errors import NativeUnavailable
 from autodiff_compiler.runtime.native.processor import processor
+from autodiff_compiler.runtime.native.temporary import new_folder, remove_folder
 
 #: The flags that every compiler must accept.
 REQUIRED = ("-std=gnu11", "-O3", "-shared")
@@ -125,7 +126,11 @@ def find_compiler(folder: str | None = None) -> Compiler:
 def _find(setting: str, path: str, folder: str | None) -> Compiler | str:
     """Returns the compiler, or the reason why there is none."""
     reasons = []
-    for command in _candidates(setting):
+    try:
+        commands = [*_candidates(setting)]
+    except ValueError as error:
+        return f"$CC cannot be read: {error}"
+    for command in commands:
         try:
             return _examine(command, folder)
         except (OSError, ValueError) as error:
@@ -145,7 +150,7 @@ def _candidates(setting: str) -> Iterator[tuple[str, ...]]:
         program = shutil.which(name)
         if program and not _asks_to_install(program):
             yield (program,)
-    if importlib.util.find_spec("ziglang"):
+    if find_spec("ziglang"):
         yield (sys.executable, "-m", "ziglang", "cc")
 
 
@@ -174,9 +179,12 @@ def _examine(command: tuple[str, ...], folder: str | None) -> Compiler:
     facts = Path(folder) / "native" / f"{_facts_key(command)}.json" if folder else None
     if facts is not None and (stored := _read_facts(facts, command)) is not None:
         return stored
-    with tempfile.TemporaryDirectory(prefix="autodiff-", ignore_cleanup_errors=True) as here:
+    here = new_folder()
+    try:
         version = _version(command, here)
         flags = _accepted_flags(lambda flags: _probe(command, flags, here))
+    finally:
+        remove_folder(here)
     compiler = Compiler(command, _kind(command, version), version, flags)
     if facts is not None:
         _write_facts(facts, compiler)
@@ -209,7 +217,7 @@ def _write_facts(path: Path, compiler: Compiler) -> None:
         pass  # a later process asks the compiler again
 
 
-def _version(command: Sequence[str], folder: str) -> str:
+def _version(command: Sequence[str], folder: Path) -> str:
     """Returns what a compiler says about its version; raises ValueError if it says nothing."""
     answer = run_compiler([*command, "--version"], folder)
     text = (answer.stdout or answer.stderr).strip()
@@ -264,16 +272,15 @@ def _accepted_flags(probe: Callable[[tuple[str, ...]], str]) -> tuple[str, ...]:
     return accepted
 
 
-def _probe(command: Sequence[str], flags: Sequence[str], folder: str) -> str:
+def _probe(command: Sequence[str], flags: Sequence[str], folder: Path) -> str:
     """Compiles the probe and loads it. Returns why that fails, or nothing."""
-    Path(folder, "probe.c").write_text(PROBE, encoding="utf-8")
-    handle, library = tempfile.mkstemp(library_suffix(), "probe", folder)
-    os.close(handle)
-    answer = run_compiler([*command, *flags, "-o", library, "probe.c"], folder)
+    (folder / "probe.c").write_text(PROBE, encoding="utf-8")
+    library = Path(tempfile.mkdtemp(dir=folder), f"probe{library_suffix()}")
+    answer = run_compiler([*command, *flags, "-o", str(library), "probe.c"], folder)
     if answer.returncode:
         return answer.stderr or f"it ends with code {answer.returncode}"
     try:
-        probe = ctypes.CDLL(library).probe
+        probe = ctypes.CDLL(str(library)).probe
         probe.restype, probe.argtypes = ctypes.c_double, [ctypes.c_double, ctypes.c_void_p]
         return "" if probe(4.0, None) == 3.0 else "what it compiles gives wrong results"
     except (OSError, AttributeError) as error:
