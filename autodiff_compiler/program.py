@@ -81,8 +81,9 @@ class Program:
         return [each.params[:count] for each, count in zip(self.functions, counts)]
 
     def outside(self) -> Iterator[tuple[Value, Hoisted]]:
-        """Yields the parameters that are no arguments of the source function, and what they
-        stand for."""
+        """Yields the parameters that are no arguments of the source function, and the outside
+        values that they stand for.
+        """
         return zip(self.functions[0].params[len(self.typed.places) :], self.typed.hoisted)
 
     def facts(self) -> tuple[Any, ...]:

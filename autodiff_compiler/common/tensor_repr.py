@@ -1,7 +1,8 @@
 """The text of ``repr(tensor)``.
 
 ``str(tensor)`` is NumPy's. ``repr``, which also prints the items of tuples, has a format of its
-own: exponents for floats, one column width for all elements, long axes cut to three at each end.
+own. Floats have exponents, all elements have one width, and long axes are cut to three elements at
+each end.
 
 >>> print(tensor_text(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), "Float32"))
 Tensor(shape=[2, 2], dtype=Float32, value=

@@ -142,8 +142,9 @@ class Row:
         return Row(self.site, arrays, items, self.positive and is_positive(literals))
 
     def replaced(self, taken: Collection[object] = ()) -> tuple[Columns, str] | None:
-        """Returns the text that is right in every function, and what it replaces; None if there
-        is none. Sizes that are ``taken`` are avoided."""
+        """Returns an expression that is right in every function, and the literal that it replaces;
+        None if there is none. Sizes that are ``taken`` are avoided.
+        """
         site = self.site
         if site.shape_columns and self.arrays and (self.items is None or len(self.items) > 1):
             return site.shape_columns, f"{self.arrays[0]}.shape"

@@ -1,7 +1,7 @@
-"""The tables by which lowering chooses what handles a node, an operand, an owner or a callee.
+"""The tables by which lowering chooses the handler of a node, an operand, an owner or a callee.
 
-This is the only module that imports all handlers. Each table is data: what is tried stands in the
-order in which it is tried. The table of callees has a module of its own, ``call_rules.py``.
+This is the only module that imports all handlers. Each table is data, and lists its rows in the
+order in which they are tried. The table of callees has a module of its own, ``call_rules.py``.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def composed(name: str, suffix: str) -> str:
 
 
 def named(name: str, thing: Thing) -> Thing:
-    """Names what an operation of library code made after what it is, unless the user named it."""
+    """Gives the result of library code a name that says what it is, unless the user named it."""
     if isinstance(thing, Value) and not thing.has_user_name and BUILDING.stack[-1].producer(thing):
         thing.name = name
     return thing

@@ -1,7 +1,7 @@
 """Helpers of passes and transforms: uses, substitution, cloning.
 
 Nothing is mutated, and unchanged parts are shared. A function that finds nothing to change returns
-its argument itself, so ``is`` tells whether a rewrite did anything.
+its argument itself. A test with ``is`` then shows if a rewrite changed anything.
 """
 
 from __future__ import annotations

@@ -123,8 +123,9 @@ class TensorAliases:
     def through_iteration(
         self, yields: Mapping[Place, Any], around: frozenset[Hashable]
     ) -> dict[Place, set[Hashable]]:
-        """Returns the memories of carried variables in the next iteration, by what this one yields:
-        values from around the loop, and one mark for each two that may be one tensor."""
+        """Returns the memories of carried variables in the next iteration, given the yields of this
+        one. They are values from around the loop, and a mark for each pair that may be one tensor.
+        """
         left = {key: self.of(value) for key, value in yields.items()}
         memories: dict[Place, set[Hashable]] = {}
         for key, memory in left.items():

@@ -191,8 +191,9 @@ def _remember_numpy_call(
 
 
 def _refuse_functions(low: Lowering, name: str, given: Sequence[Any]) -> None:
-    """Refuses functions among the arguments of a library: it would call them uncompiled, and what
-    they read would be a constant."""
+    """Refuses functions among the arguments of a library. It would call them uncompiled, and the
+    values that they read would be constants.
+    """
     kinds = (Closure, types.FunctionType, types.MethodType)
     if any(isinstance(each, kinds) for each in given):
         raise low.fail(

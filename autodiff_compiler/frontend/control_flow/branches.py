@@ -147,7 +147,7 @@ def _undefined_where_changed(low: Lowering, now: Any, before: Any) -> dict[Any, 
 
 
 def _complete_unwound(low: Lowering, side: _Side, other: _Side) -> None:
-    """Gives a side that was left by an exception what the other one gives, undefined."""
+    """Gives a side that was left by an exception the results of the other side, undefined."""
     if isinstance(other.outcome, Unwinding) or not isinstance(side.outcome, Unwinding):
         return
     with low.builder.block(side.ops):

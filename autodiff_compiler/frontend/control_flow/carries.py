@@ -182,7 +182,7 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
 
 
 def exit_condition(low: Lowering, node: Any) -> Any:
-    """Returns whether an exit flag of the loop is set: False, True, or a run-time value."""
+    """Returns the state of the loop's exit flags: False, True, or a run-time value."""
     ended: Any = has_thrown(low)
     if ended is True:
         return True

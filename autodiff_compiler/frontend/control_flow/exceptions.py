@@ -84,7 +84,7 @@ def evaluate_caught_exception(low: Lowering, node: CaughtException) -> Any:
 
 
 def _thrown(low: Lowering, handler: ActiveHandler) -> Any:
-    """Returns the number of the place, the text and the arguments of what was caught."""
+    """Returns the number of the place, the message and the arguments of the caught exception."""
     if low.state.heap[handler.thrown] is MISSING:
         raise UsesPoison  # what was to be thrown was refused
     return low.certainly(low.state.heap[handler.thrown], guarded=True)

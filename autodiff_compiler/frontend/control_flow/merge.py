@@ -168,7 +168,9 @@ class Merger:
         return merged if isinstance(merged, (Unset, Poison)) else MaybeUnset(merged, unset)
 
     def _detached_value(self, side: Any, owned: HeapOwnership) -> Any:
-        """Returns what a variable holds if it is set; a list or dict of its own by its contents."""
+        """Returns the value of a variable if it is set; for a list or dict of its own, the
+        contents.
+        """
         value = side.value if isinstance(side, MaybeUnset) else side
         unique = value is not MISSING and owned.is_unique(value)
         return detach(value, owned.state) if unique else value
@@ -320,5 +322,7 @@ def _is_callable(value: Any) -> bool:
 
 
 def _set_flag(variable: Any) -> Any:
-    """Returns whether a variable without leaves is set: a bool, a run-time value, or None."""
+    """Returns the flag of a variable without leaves, True if it is set: a bool, a run-time value,
+    or None.
+    """
     return variable.flag if isinstance(variable, MaybeUnset) else variable is not MISSING

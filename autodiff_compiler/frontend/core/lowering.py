@@ -375,7 +375,9 @@ class Lowering:
 
 
 def _check_operation(low: Lowering, op: Op) -> None:
-    """Checks an operation that is added to this function, and notes what it shares memory with."""
+    """Checks an operation that is added to this function, and records the values that share its
+    memory.
+    """
     for result in op.results:
         _check_dtype(low, result.type)
     _refuse_raising(low, op)

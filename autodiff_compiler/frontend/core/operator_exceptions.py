@@ -40,7 +40,7 @@ _TEST_HINTS: dict[type, str] = {
 
 
 def try_cure(caught: type) -> str:
-    """Returns the cure for an operation in a ``try`` that may raise what is caught there."""
+    """Returns the cure for an operation in a ``try`` that may raise an exception caught there."""
     test = "test beforehand with an 'if' whether it would fail"
     return f"move the operation out of the 'try', and {test}{_TEST_HINTS.get(caught, '')}"
 

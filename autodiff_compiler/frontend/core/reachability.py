@@ -25,8 +25,9 @@ _NOTHING = (*PLAIN, Tensor, types.BuiltinFunctionType, types.MappingProxyType, n
 
 
 def reaches(thing: Any, wanted: Collection[int]) -> bool:
-    """True if the methods of ``thing`` can reach an object with one of these ids: through the
-    attributes of objects, and through the names in the functions of their classes."""
+    """True if the methods of ``thing`` can reach an object with one of these ids. They reach the
+    attributes of objects, and the names in the functions of their classes.
+    """
     seen: set[int] = set()
     reached = [thing]  # keeps each object alive, so that no id is used again meanwhile
     for each in reached:

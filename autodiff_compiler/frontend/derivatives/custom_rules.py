@@ -216,9 +216,10 @@ def lower_rule(
     cts: Sequence[Value],
     doing: str,
 ) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
-    """Returns the function of a custom derivative that takes ``given``, ``outs`` and their
-    cotangents; the operands that it reads besides the last two; and which of those it has
-    cotangents for."""
+    """Returns the function of a custom derivative, which takes ``given``, ``outs`` and their
+    cotangents. Also returns the operands that it reads besides the last two, and the positions of
+    those with a cotangent.
+    """
     outlined = low.outline(custom, [*given, *outs, *cts], {})
     if outlined.returned is MISSING or outlined.wrote:
         raise CallError(

@@ -88,8 +88,9 @@ _MAY_RETURN_ARGUMENT = frozenset(("array", "asanyarray", "asarray", "ascontiguou
 
 @dataclass(frozen=True)
 class NumpyCall:
-    """A call of a function, method or attribute of NumPy, as far as it decides where the result
-    lies: its row in the table, its arguments, and its options ``copy`` and ``order``."""
+    """The part of a NumPy call that decides in which memory the result lies. These are its row in
+    the table, its arguments, and its options ``copy`` and ``order``.
+    """
 
     kind: str
     name: str

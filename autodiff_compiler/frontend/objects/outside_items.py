@@ -40,7 +40,9 @@ def read_item(low: Lowering, owner: Any, key: Any) -> Any:
 
 
 def has_item(low: Lowering, owner: Any, key: Any) -> bool | None:
-    """Returns whether an outside dict with written items has this one; None for other owners."""
+    """Returns the answer to ``key in owner`` for an outside dict with written items; None for other
+    owners.
+    """
     source = low.compilation.source_of(owner)
     if (
         not isinstance(source, dict)

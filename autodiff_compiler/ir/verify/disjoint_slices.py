@@ -1,8 +1,8 @@
 """Disjoint slices of an array: parts side by side along an axis, which do not overlap.
 
 The proof (``memory_safety.py``) knows memory as locations: values in one location are overwritten
-together. A slice gets a new location, which is added to every other value in the array's
-memory: a write to the slice overwrites the array and all its views, but no disjoint slice.
+together. A slice gets a new location, which is added to every other value in the array's memory. A
+write to the slice overwrites the array and all its views, but no disjoint slice.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The verifier of functions. An illegal function is a bug of the compiler: ``InternalError``.
 
-All stages have the same laws; they differ in the operators that they allow (``FORMS``). Checked:
-each value is defined once, before its uses and in their scope; operator definitions confirm the
-types of operations; the ports of branches, loops and calls fit; every operation has a place in the
-source.
+All stages have the same laws; they differ in the operators that they allow (``FORMS``). Each value
+is defined once, before its uses and in their scope. Operator definitions confirm the types of
+operations. The ports of branches, loops and calls fit. Every operation has a place in the source.
 """
 
 from __future__ import annotations

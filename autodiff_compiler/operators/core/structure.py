@@ -72,7 +72,7 @@ def cast_like(ct: Any, x: Value) -> Any:
 def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
     """Returns the shape of ``x`` as an attribute, and as an operand where it is not static.
 
-    Beside a run-time operand the attribute says only what is known of the shape, for the type.
+    Beside a run-time operand the attribute only has the known part of the shape, for the type.
     """
     type_ = type_of(x)
     if isinstance(type_, ArrayType) and not type_.has_static_shape:

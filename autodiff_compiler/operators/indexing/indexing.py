@@ -1,10 +1,10 @@
 """Reading and writing parts of an array.
 
 The attribute ``index`` is a subscript as data (``index_patterns.py``). ``index`` and ``scatter``
-are each other's adjoints. A position that an array names twice is added up, as calculus asks; where
-the index holds no array plain assignment does, and that is what is printed. ``set_item`` and
-``increment_at`` write to such a position twice: only the last value is read again, so only it has a
-gradient (``last_writer``).
+are each other's adjoints. If an index array names a position twice, ``scatter`` adds both values,
+as calculus requires. Without an index array, plain assignment is enough, and is printed.
+``set_item`` and ``increment_at`` write to such a position twice: only the last value is read again,
+so only it has a gradient (``last_writer``).
 """
 
 from __future__ import annotations
@@ -324,8 +324,9 @@ def _names_one_axis(type_: Type) -> bool:
 
 
 def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
-    """Returns the cotangent of what was written to x[index]: that of the place, if nothing
-    overwrote it."""
+    """Returns the cotangent of the value written to x[index]: that of the place, if nothing
+    overwrote it.
+    """
     part = _index(ct, *rest, index=index)
     if may_repeat_positions(index, [type_of(operand) for operand in rest]):
         last, front = _last(x, rest, index)

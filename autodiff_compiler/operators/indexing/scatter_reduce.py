@@ -1,7 +1,7 @@
 """Products, maxima and minima scattered to the positions that an index names.
 
 The index is that of ``indexing.py``; a position named twice gets the product, or the extreme, of
-all its values and of what stood there. Sums are ``add_at``, plain writing is ``set_item``.
+its old value and all new ones. Sums are ``add_at``, plain writing is ``set_item``.
 """
 
 from __future__ import annotations

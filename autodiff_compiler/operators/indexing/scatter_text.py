@@ -1,7 +1,7 @@
 """The text of a scatter-add, number by number.
 
-``np.add.at`` is several times as fast where the array has one axis, and what is added is single
-numbers: the positions of all of them are computed, part by part so that they stay in the cache. The
+``np.add.at`` is several times as fast if the array has one axis and single numbers are added. The
+positions of all numbers are therefore computed, part by part, so that they stay in the cache. The
 order is the same, and so are the bits.
 """
 

@@ -1,7 +1,7 @@
 """Lists that loops write and read, and the arrays whose rows they are.
 
-A loop that reads a list or an array collects, when reversed, a list of cotangents; these operators
-bring that list back to the length and kind of what was read. They are each other's adjoints.
+The reverse of a loop that reads a list or an array collects a list of cotangents. These operators
+give it the length and kind of the value that was read. They are each other's adjoints.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The convolution of each channel with a kernel of its own, tap by tap.
 
-A product over columns would lay out every window for one row of a kernel; here a tap of the kernel
-is one product of a slice of the images. The three operators are each other's adjoints: with two of
-images x, kernel w and cotangent ct given, each makes the third.
+A product over columns would copy every window for a single row of the kernel. Here a tap of the
+kernel is one product with a slice of the images. The three operators are each other's adjoints.
+Each takes two of images x, kernel w and cotangent ct, and computes the third.
 """
 
 from __future__ import annotations

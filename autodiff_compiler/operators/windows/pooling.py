@@ -165,8 +165,9 @@ window_max: OpDef = OpDef(
 
 
 def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
-    """Returns the text that puts ct where the mask is true, else 0, into a slice: also where ct is
-    infinite or NaN, so it is no product (see ``mask_bits``)."""
+    """Returns the text that puts ct where the mask is true, else 0, into a slice. It is no product,
+    because ct may be infinite or NaN (see ``mask_bits``).
+    """
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.copyto({out}, np.where({mask}, {ct}, 0))"

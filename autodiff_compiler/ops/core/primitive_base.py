@@ -65,7 +65,7 @@ def constexpr(
     reuse_result: bool = True,
     check: bool = True,
 ) -> Any:
-    """Marks a function that ``construct`` calls while it is compiled, on what is known then.
+    """Marks a function that ``construct`` calls at compile time, on known arguments.
 
     Stands before a ``def`` with or without parentheses. The function may be any Python: it is run,
     not compiled. The settings are MindSpore's and change nothing.

@@ -127,7 +127,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def intopk(x1: Any, x2: Any, k: int) -> Tensor:
-    """Returns for each row of x1 whether its element number x2 is among the k largest."""
+    """Returns a bool for each row of x1: True if its element number x2 is among the k largest."""
     chosen = arrays.gather_elements(x1, known_rank(x1, "intopk") - 1, arrays.expand_dims(x2, -1))
     return comparisons.less(reductions.sum(comparisons.greater(x1, chosen), -1), k)
 

@@ -152,7 +152,7 @@ def _linear(x: Any, axis: int, dim: int, places: Any) -> Any:
 def _cubic(x: Any, axis: int, dim: int, places: Any, a: float, margin: int) -> Any:
     """Interpolates from two elements on each side, by Keys' curve of the coefficient a.
 
-    A margin repeats the edges; without one, the weights of what lies outside go to the others.
+    A margin repeats the edges; without one, the weights of elements outside go to the others.
     """
     far = _distances(places, -margin, dim + margin)
     near = ((a + 2.0) * far - (a + 3.0)) * far * far + 1.0

@@ -138,7 +138,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalizes each channel (axis 1), by the batch in training, else by what is given.
+    """Normalizes each channel (axis 1), by the batch in training, else by the given statistics.
 
     A function changes nothing: ``nn.BatchNorm2d`` keeps the moving statistics.
     """

@@ -1,6 +1,6 @@
 """Updates of Parameters: immediate in eager code, after the call in compiled functions.
 
-``parameter_update`` says what the new value is; the front end does the same with it.
+``parameter_update`` computes the new value, also for the front end.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def vjp(
 
 @takes_functions
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
-    """Returns the value of ``fn`` at ``inputs``, and the function from the output's sensitivity to
-    the gradients: always a tuple of those in the inputs, with ``weights`` paired with those in
-    them.
+    """Returns the value of ``fn`` at ``inputs``, and its pullback: a function from the output's
+    sensitivity to the gradients. These are a tuple of the inputs' gradients; with ``weights``, a
+    pair of it and the gradients of the weights.
 
     The outputs' sensitivities are given one by one, or as one tuple. With ``has_aux`` only the
     first output has one, and the others come last: ``(out, pull, aux)``.

@@ -117,8 +117,10 @@ def flattened(
     kwargs: Mapping[str, Any] = MappingProxyType({}),
     wanted: Container[int] = (),
 ) -> tuple[Flat, tuple[Any, ...]] | None:
-    """Returns ``fn`` as a function of leaves, and the leaves of a call; None where no argument has
-    to be taken apart: a container that Python does not bring itself, and a ``wanted`` one."""
+    """Returns ``fn`` as a function of leaves, and the leaves of a call. Containers are taken apart
+    in the ``wanted`` slots, and everywhere if Python does not have their kind itself. Returns None
+    if there are none.
+    """
     slots = (*args, *kwargs.values()) if kwargs else tuple(args)
     are_flattened = [_needs(slot) or n in wanted and _is_any(slot) for n, slot in enumerate(slots)]
     return _by_leaves(fn, slots, tuple(kwargs), are_flattened) if any(are_flattened) else None

@@ -1,6 +1,6 @@
 """Rematerialisation: ``recompute`` for a block, ``checkpointed`` for a loop.
 
-Both change what is saved between forward and backward, and nothing of what is computed.
+Both change the values that are saved between forward and backward. Results stay the same.
 """
 
 from __future__ import annotations

@@ -251,7 +251,9 @@ def _importable(fn: Any) -> Any:
 
 
 def takes_functions(maker: Maker) -> Maker:
-    """Marks what the front end runs at once, on what its arguments are rather than on values."""
+    """Marks a function that the front end runs at compile time, on its arguments themselves and not
+    on IR values.
+    """
     return mark(maker, takes_functions=True)
 
 

@@ -1,7 +1,7 @@
 """A template parsed into NumPy calls that can be given a destination (``out=``).
 
-No operator is listed. A sign stands for its ufunc, and NumPy itself says whether ``np.f`` is a
-ufunc. Any other function of NumPy may be the whole template if it has a parameter ``out``.
+No operator is listed. A sign stands for its ufunc; the type of ``np.f`` shows if it is a ufunc. Any
+other function of NumPy may be the whole template if it has a parameter ``out``.
 
 >>> for call in parse_calls("{x} / (1.0 + np.exp(-{x}))", ("x",)):
 ...     print(call.text, call.arguments)

@@ -3,8 +3,9 @@
     %y: f32[2] = custom_rule %x, %y_0 {rule=@square_bprop, wrt=(0,)}
 
 equals ``%y_0`` in forward. In backward the operations of ``@square_bprop(%x, %y, %d_y)`` replace
-the derivative of the operations that computed ``%y_0``. They are ordinary operations: what they do
-not read is not saved, and they can be differentiated again. There ``%y`` has its rule again.
+the derivative of the operations that computed ``%y_0``. They are ordinary operations: values that
+they do not read are not saved, and they can be differentiated again. There ``%y`` has its rule
+again.
 """
 
 from __future__ import annotations
