@@ -147,7 +147,7 @@ def _is_part(owner: Value, value: Any, rest: Sequence[Any], index: Any) -> bool:
 
 
 def _array_of(items: Sequence[Any], dtype: str | None) -> Any:
-    """Returns the contents of a list as an array, in the dtype of the array to which it is written."""
+    """Returns the contents of a list as an array, in the dtype of the array that is written to."""
     parts = [_array_of(item, dtype) if isinstance(item, (list, tuple)) else item for item in items]
     if all(isinstance(part, (bool, int, float, complex)) for part in parts):
         return Tensor(np.array(parts, dtype))
