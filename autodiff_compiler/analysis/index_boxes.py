@@ -42,7 +42,7 @@ def padded_index(index: Index, rank: int) -> Index:
 
 
 def are_disjoint(one: Sequence[range], other: Sequence[range]) -> bool:
-    """Proves that two boxes have no position in common; False if there is no proof."""
+    """True if two boxes provably have no position in common."""
     return any(map(_are_disjoint_on_axis, one, other))
 
 

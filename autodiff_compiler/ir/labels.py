@@ -65,7 +65,7 @@ def words(name: str) -> list[str]:
 
 
 def is_short(name: str) -> bool:
-    """Decides whether a made name is short enough: in words and in characters.
+    """True if a made name is short enough: in words and in characters.
 
     >>> is_short("x_minus_mean"), is_short("product_plus_b"), is_short("scaled_product")
     (True, False, True)

@@ -22,6 +22,8 @@ FORMER = re.compile(
 OPENING = re.compile(r"(What|That|Such|So|Nobody|Whoever|Of what|One(?! of\b| or\b))\b")
 #: The first word of a function's docstring: a verb in the third person, or "True" of "True if".
 VERB = re.compile(r"(?!This|Its|Thus)[A-Z][a-z-]*s\b|True (if|for|where|while)\b")
+#: The name of a predicate: a function with this name that returns a bool.
+_PREDICATE = re.compile(r"_*(is|are|has|have)_")
 _CODE = re.compile(r"(`+).*?\1", re.DOTALL)
 _END = re.compile(r"(?<=[.!?:;])[)*\"']*\s+")
 _FORMULA = re.compile(r"[=*/^\[\]_<>|²³√∂]|^\W*$|^[b-zB-HJ-Z]\W*$|\w\(")
@@ -128,6 +130,20 @@ def _is_action(node: ast.AST) -> bool:
         return False
     decorators = [ast.unparse(each) for each in node.decorator_list]
     return not any(each.endswith("property") or each.endswith(".setter") for each in decorators)
+
+
+def predicates(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields line and docstring of each predicate: ``is_large``, ``_has_axes`` with ``-> bool``.
+
+    >>> source = "def is_odd(n: int) -> bool:\\n    'Tells it.'"
+    >>> list(predicates(ast.parse(source)))
+    [(2, 'Tells it.')]
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and _PREDICATE.match(node.name):
+            text = ast.get_docstring(node)
+            if text and node.returns is not None and ast.unparse(node.returns) == "bool":
+                yield node.body[0].lineno, text
 
 
 def docstring_faults(text: str, is_action: bool) -> list[str]:

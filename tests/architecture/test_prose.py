@@ -18,6 +18,7 @@ from tests.architecture.prose import (
     docstring_faults,
     docstrings,
     page_faults,
+    predicates,
     text_faults,
 )
 
@@ -49,6 +50,16 @@ def test_docstrings_follow_the_rule() -> None:
         for path in SOURCE
         for line, is_action, text in docstrings(ast.parse(path.read_text(encoding="utf-8")))
         for fault in docstring_faults(text, is_action)
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_docstring_of_a_predicate_begins_with_true() -> None:
+    faults = [
+        f"{by_path(path)}:{line}: {text.splitlines()[0]}"
+        for path in SOURCE
+        for line, text in predicates(ast.parse(path.read_text(encoding="utf-8")))
+        if not text.startswith(("True if ", "True for "))
     ]
     assert not faults, "\n".join(faults)
 

@@ -262,7 +262,7 @@ def _container_to_search(low: Lowering, items: Any) -> Any:
 
 
 def _is_among(low: Lowering, left: Any, items: Any) -> Any:
-    """Returns whether ``left`` is one of the items, or equal to one."""
+    """True if ``left`` is one of the items, or equal to one. Perhaps a run-time value."""
     keys = list(items) if isinstance(items, (tuple, dict)) else items
     if all(isinstance(key, PLAIN) for key in (left, *keys)):
         return left in keys

@@ -221,7 +221,7 @@ def found_or(owner: Any, name: str, default: Any) -> Any:
 
 
 def is_found(owner: Any, name: str) -> bool:
-    """Returns ``hasattr(owner, name)``. Compiled, where user-defined methods are inlined."""
+    """True if ``hasattr(owner, name)``. Compiled, where user-defined methods are inlined."""
     try:
         getattr(owner, name)
     except AttributeError:

@@ -90,7 +90,7 @@ def _single_answer(low: Lowering, answers: set[Any]) -> Any:
 
 
 def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
-    """Returns ``isinstance(value, kinds)``."""
+    """True if ``isinstance(value, kinds)``."""
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
         parts = (kind if isinstance(kind, tuple) else get_args(kind) for kind in classes)
@@ -138,6 +138,6 @@ def class_of(low: Lowering, value: Any) -> Any:
 
 
 def is_scalar(low: Lowering, value: Any) -> bool:
-    """Returns ``np.isscalar(value)``."""
+    """True if ``np.isscalar(value)``."""
     kinds = (np.generic, bool, int, float, complex, str, bytes)
     return is_instance(low, value, kinds)
