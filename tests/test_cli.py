@@ -177,9 +177,9 @@ def test_passes_that_print_nothing_say_why(file, capsys):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are stab"),
+        (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are reso"),
         (("--dump-after", "tile"), "there is no pass 'tile'; did you mean 'tile_elementwise'?"),
-        (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are stabilise, fold_const"),
+        (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are resolve_empty_sums, stab"),
         (("--dump-after", "cse", "--stage", "typed"), "--stage and --dump-after cannot both"),
         (("--diff", "--stage", "source"), "--stage and --diff cannot both be given"),
     ],
