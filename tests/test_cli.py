@@ -179,7 +179,7 @@ def test_passes_that_print_nothing_say_why(file, capsys):
     [
         (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are reso"),
         (("--dump-after", "tile"), "there is no pass 'tile'; did you mean 'tile_elementwise'?"),
-        (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are resolve_empty_sums, stab"),
+        (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are resolve_empty_sums, st"),
         (("--dump-after", "cse", "--stage", "typed"), "--stage and --dump-after cannot both"),
         (("--diff", "--stage", "source"), "--stage and --diff cannot both be given"),
     ],
