@@ -14,7 +14,7 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.labels import WRITTEN_IN_LOOP
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, substitute
-from autodiff_compiler.ir.types import Type
+from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.core.containers import list_item
 from autodiff_compiler.operators.core.control import undefined
 from autodiff_compiler.operators.core.structure import copy
@@ -54,11 +54,16 @@ class SweepProtocol(Protocol):
         """Builds the adjoint operations of a region; returns its forward operations."""
 
     def pair_of_call(
-        self, call: Op, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]
+        self,
+        call: Op,
+        wrt: tuple[int, ...],
+        seeds: tuple[tuple[int, Type], ...],
+        ones: tuple[int, ...],
     ) -> ForwardBackward:
         """Returns the forward and backward function of a callee.
 
-        ``seeds`` are the types of the cotangents of some of its returns.
+        seeds  the types of the cotangents of some of its returns.
+        ones   the returns of these whose cotangent is one everywhere, and is not passed.
         """
 
     def note(self, op: Op, cause: str, cure: str) -> None:
@@ -184,16 +189,30 @@ def reverse_call(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
         return op
     cotangents = [scope.full_cotangent(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
-    pair = sweep.pair_of_call(op, wrt, seeds)
+    ones = tuple(k for k, ct in zip(wanted, cotangents) if _is_one(sweep, op.results[k], ct))
+    pair = sweep.pair_of_call(op, wrt, seeds, ones)
     if not set(pair.reached) & set(wrt):
         return op
     residuals = Value(type_of(pair.forward.returns[-1]), "residuals")
-    operand_cotangents = sweep.builder.call(pair.backward, (residuals, *cotangents))
+    passed = [ct for k, ct in zip(wanted, cotangents) if k not in ones]
+    operand_cotangents = sweep.builder.call(pair.backward, (residuals, *passed))
     for position, ct in zip(pair.reached, operand_cotangents):
         if position in wrt:
             scope.add(op.operands[position], ct)
     attrs: dict[str, Any] = {**op.attrs, "callee": pair.forward}
     return replace(op, attrs=attrs, results=(*op.results, residuals))
+
+
+def _is_one(sweep: SweepProtocol, result: Value, ct: AnyOperand) -> bool:
+    """True if the cotangent of a number is one: then the callee's backward function folds it.
+
+    An array of ones is passed, so that all calls may share one backward function.
+    """
+    if not isinstance(ct, Value):
+        return False
+    maker, type_ = sweep.builder.producer(ct), result.type
+    is_known = isinstance(type_, ArrayType) and type_.shape == () and ct.type == type_
+    return is_known and maker is not None and maker.name == "full" and maker.attrs["value"] == 1
 
 
 def reverse_items(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:

@@ -59,8 +59,9 @@ Rewrite = Callable[[Function], Function]
 REPLACES_ITEM = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
-#: The key of a pair: the callee, ``wrt``, seeds, whether it recomputes, and the call's context.
-PairKey = tuple[Function, tuple[int, ...], Seeds, bool, CallContext]
+#: The key of a pair: the callee, ``wrt``, seeds, which of them are ones, whether it recomputes, and
+#: the call's context.
+PairKey = tuple[Function, tuple[int, ...], Seeds, tuple[int, ...], bool, CallContext]
 
 
 def _unchanged(function: Function) -> Function:
@@ -176,22 +177,27 @@ class ReverseTransform:
         callee: Function,
         wrt: tuple[int, ...],
         seeds: Seeds,
+        ones: tuple[int, ...],
         recompute: bool,
         context: CallContext,
     ) -> ForwardBackward:
         """Returns the pair for a call; its forward function returns all that the callee does.
 
+        The backward function has no parameter for the seeds of the positions ``ones``.
+
         The first of a stack of equal blocks often needs fewer cotangents than the others: its
         operand is the input. If two or more calls share a pair with more cotangents, it takes that
         one and drops a cotangent. It computes more, but no second pair is emitted.
         """
-        key = (callee, wrt, seeds, recompute, context)
+        key = (callee, wrt, seeds, ones, recompute, context)
         if key not in self._pairs:
             for wider in self._pairs:
-                same_rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, context)
+                same_rest = (wider[0], *wider[2:]) == (key[0], *key[2:])
                 if same_rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
                     return self._pairs[wider]
-            sweep = ReverseSweep(self, callee, wrt, seeds, True, only_reached=True, context=context)
+            sweep = ReverseSweep(
+                self, callee, wrt, seeds, True, only_reached=True, context=context, ones=ones
+            )
             self._pairs[key] = ForwardBackward(
                 *self._split_sweep(sweep, callee.returns, recompute), sweep.reached
             )
@@ -245,6 +251,8 @@ class ReverseTransform:
             Op(item, (residuals,), {"key": key}, (param,), function.span, "adjoint")
             for key, (_, param) in enumerate(saved)
         ]
+        if self.final:
+            _name_results(body, sweep.result_names)
         rest = body.params[len(known) :]
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
         return self.simplify_each(forward), replace(backward, body=body)
@@ -299,6 +307,14 @@ def typed_gradients(function: Function, primal: Function, wrt: Sequence[int]) ->
     )
 
 
+def _name_results(body: Region, names: Sequence[str]) -> None:
+    """Names the returned cotangents that simplification has put in the place of named ones."""
+    made_here = producers(body)
+    for value, name in zip(body.yields, names):
+        if isinstance(value, Value) and value in made_here and not value.has_user_name and name:
+            value.name, value.has_user_name = name, True
+
+
 def _with_rank(ct: AnyOperand, param: Value) -> AnyOperand:
     """Reshapes ``ct`` to the rank of ``param``, if only that of ``param`` is known."""
     known = isinstance(param.type, ArrayType) and param.type.shape is not None
@@ -318,6 +334,7 @@ class ReverseSweep:
     backward   a region that reads their values and yields the cotangents of ``wrt``, or only of
                those that have any.
     reached    the positions in ``wrt`` that have a cotangent.
+    result_names  the names of these cotangents.
     """
 
     def __init__(
@@ -329,6 +346,7 @@ class ReverseSweep:
         sens: bool,
         only_reached: bool = False,
         context: CallContext = NO_CONTEXT,
+        ones: Sequence[int] = (),
     ):
         self.adjoint, self.function = adjoint, function
         self.singular = adjoint.singularities.of(function, context)
@@ -340,20 +358,20 @@ class ReverseSweep:
         #: Values that may be unset: of the function, and residuals of its branches.
         self.unset = set(adjoint.activity.unset(function))
         scope = Cotangents(self.varied, self.unset, names)
-        self.sens_params: tuple[Value, ...] = ()
         with self.builder, self.builder.at(function.span, "adjoint"):
-            if sens:
-                self.sens_params = tuple(_sens(names, function, k, type_) for k, type_ in seeds)
-                for (position, _), param in zip(seeds, self.sens_params):
-                    scope.add(function.returns[position], param)
-            else:
-                for position, _ in seeds:
+            given = [(k, type_) for k, type_ in seeds if sens and k not in ones]
+            self.sens_params = tuple(_sens(names, function, k, type_) for k, type_ in given)
+            for (position, _), param in zip(given, self.sens_params):
+                scope.add(function.returns[position], param)
+            for position, _ in seeds:
+                if not sens or position in ones:
                     self._seed_ones(scope, function.returns[position])
             self.forward = self.region(function.body, scope)
             params = function.params
             self.reached = tuple(k for k in wrt if scope.has_cotangent(params[k]))
             wanted = [params[k] for k in (self.reached if only_reached else wrt)]
             yields = tuple(cast_like(scope.full_cotangent(param), param) for param in wanted)
+        self.result_names = [names.wish(param) for param in wanted]
         self.backward = Region((), tuple(self.builder.ops), yields)
 
     def _seed_ones(self, scope: Cotangents, output: AnyOperand) -> None:
@@ -365,12 +383,14 @@ class ReverseSweep:
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
-    def pair_of_call(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> ForwardBackward:
+    def pair_of_call(
+        self, call: Op, wrt: tuple[int, ...], seeds: Seeds, ones: tuple[int, ...]
+    ) -> ForwardBackward:
         """Returns the forward/backward pair that replaces a call."""
         with calling(Caller(call.span), self.adjoint.problems):
             context = self.adjoint.singularities.context_of(call, self.singular)
             again = "recompute" in call.attrs
-            return self.adjoint.pair_of_call(call.attrs["callee"], wrt, seeds, again, context)
+            return self.adjoint.pair_of_call(call.attrs["callee"], wrt, seeds, ones, again, context)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
         """Records a problem, which is reported with all others."""

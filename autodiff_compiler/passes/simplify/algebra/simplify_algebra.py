@@ -36,6 +36,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, array_ty
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import COMPLEX, INT, ArrayType, is_floating
 from autodiff_compiler.passes.core.patterns import Match, Rewrite, Rule, RuleSet
+from autodiff_compiler.passes.simplify.algebra.axes_of_one import AXES_OF_ONE
 from autodiff_compiler.passes.simplify.algebra.broadcasting import BROADCASTING
 from autodiff_compiler.passes.simplify.algebra.constant_arrays import CONSTANT_ARRAYS
 from autodiff_compiler.passes.simplify.algebra.diagonal_products import DIAGONAL_PRODUCTS
@@ -166,11 +167,27 @@ def _positive_product(match: Match, product: AnyOperand) -> Any:
     A product that the user named stays. A complex one stays, too: the signs of its zeros would
     change.
     """
-    type_ = type_of(product)
-    if not is_floating(type_) or type_ == COMPLEX or "complex" in str(getattr(type_, "dtype", "")):
+    if not _is_real(type_of(product)):
         return None
     named = isinstance(product, Value) and product.has_user_name
     return None if named else _without_sign(match, product)
+
+
+def _negative_quotient(match: Match) -> Any:
+    """``-1 / x`` for ``-(1 / x)``."""
+    maker, type_ = match.made_by(match.operands[0], "div"), match.op.result.type
+    if maker is None or match.uses.get(maker.result) != 1 or maker.result.has_user_name:
+        return None
+    number, x = maker.operands
+    if type(number) not in (int, float) or not number or not _is_real(type_):
+        return None
+    return -number / x  # type: ignore[operator]
+
+
+def _is_real(type_: Any) -> bool:
+    """True for numbers and arrays of floats that are not complex."""
+    dtype = str(getattr(type_, "dtype", ""))
+    return is_floating(type_) and type_ != COMPLEX and "complex" not in dtype
 
 
 def _twice(name: str) -> Rewrite:
@@ -292,9 +309,15 @@ def _sum_of_negative(match: Match) -> Any:
 
 
 def _without_sign(match: Match, x: AnyOperand) -> Any:
-    """Returns y if x is ``-y``, perhaps with the sign in a factor, else None."""
+    """Returns y if x is ``-y``, perhaps with the sign in a factor, or in a view, else None."""
     if match.without_sign(x) is not ...:
         return match.without_sign(x)
+    view = match.made_by(x, "reshape") or match.made_by(x, "expand_dims")
+    if view is not None and match.uses.get(view.result) == 1:
+        positive = _without_sign(match, view.operands[0])
+        if positive is not None:
+            return view.opdef(positive, *view.operands[1:], **view.attrs)
+        return None
     maker = match.made_by(x, "mul") or match.made_by(x, "div")
     if maker is None or match.uses.get(maker.result) != 1:
         return None
@@ -350,6 +373,7 @@ RULES = (
     Rule("x - -y", "sub", _minus_negative),
     Rule("x - -y * z", "sub", _minus_negative_product),
     Rule("--x", "neg", _twice("neg")),
+    Rule("-(number / x)", "neg", _negative_quotient),
     Rule("copy", "copy", lambda match: match.operands[0]),
     Rule("cast to its own dtype", "cast", lambda match: match.operands[0]),
     Rule("reshape to its own shape", "reshape", _unchanged),
@@ -372,6 +396,7 @@ RULES = (
     *PERMUTATIONS,
     *SELECT,
     *EINSUM,
+    *AXES_OF_ONE,
     *GATHER_SCATTER,
     *ZERO_BLOCKS,
     *SOFTMAX,

@@ -12,6 +12,7 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.ir.verify.structure import verify
+from autodiff_compiler.passes.simplify.algebra.axes_of_one import AXES_OF_ONE
 from autodiff_compiler.passes.simplify.algebra.scaling import FOLDING, SCALING
 from autodiff_compiler.passes.simplify.algebra.simplify_algebra import RULES, simplify_algebra
 from autodiff_compiler.passes.simplify.dce import dce
@@ -56,6 +57,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x - -y * z": (f"{A}, {B}", M, (
         f"{M} = neg %y", f"{M} = mul %a, %x", f"{M} = sub %x, %b"), (
         f"{M} = mul %y, %x", f"{M} = add %x, %a")),
+    "-(number / x)": (A, M, (f"{M} = div 2.5, %x", f"{M} = neg %a"), (f"{M} = div -2.5, %x",)),
     "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()), "copy": (A, M, (f"{M} = copy %x",), ()),
     "conj twice": ("%x: c64[3]", "c64[3]", ("c64[3] = conj %x", "c64[3] = conj %a"), ()),
     "cast to its own dtype": ("%x: f32[?]", "f32[?]", ("f32[?] = cast %x {dtype='float32'}",), ()),
@@ -275,7 +277,7 @@ FAST = {row.name for row in RULES if row.fast_only}
 
 
 def test_every_rule_has_a_case() -> None:
-    elsewhere = (*SCALING, *FOLDING)  # test_scaling.py
+    elsewhere = (*SCALING, *FOLDING, *AXES_OF_ONE)  # test_scaling.py, test_axes_of_one.py
     tested = {row.name for row in RULES if "choice" not in row.name and row not in elsewhere}
     assert tested == set(CASES)  # test_choices.py has the others
     assert len({row.name for row in RULES}) == len(RULES)
