@@ -288,13 +288,14 @@ def as_fraction(value: Any) -> tuple[int, int] | None:
 
     Python computes the quotient once, when it compiles the text.
 
-    >>> as_fraction(1 / 6), as_fraction(-32 / 31), as_fraction(0.25), as_fraction(math.pi)
-    ((1, 6), (-32, 31), None, None)
+    >>> as_fraction(1 / 6), as_fraction(-256 / 255), as_fraction(0.25), as_fraction(math.pi)
+    ((1, 6), (-256, 255), None, None)
     """
     if type(value) is not float or not math.isfinite(value) or len(repr(value)) < 14:
         return None
     size = abs(value)
-    for numerator in range(1, 65):
+    less = round(1 / (size - 1)) if 1 < size <= 2 else 0  # n / (n - 1): an unbiased variance
+    for numerator in (*range(1, 65), *([less + 1] if less else [])):
         divisor = numerator / size
         if divisor >= 2**24:
             return None

@@ -93,7 +93,31 @@ def shape_text(types: Sequence[Type], shape: Shape, fixed: int = 1) -> str:
 
 
 def _reshape_numpy(types: Sequence[Type], *, shape: Shape) -> str:
+    (x, *_) = types
+    have = x.static_shape if isinstance(x, ArrayType) and x.has_static_shape else ()
+    if have and len(types) == 1 and shape is not None and (marks := new_axes(have, shape)):
+        return f"{{x}}[{marks}]"
     return f"{{x}}.reshape({shape_text(types, shape)})"
+
+
+def new_axes(have: Sequence[int], shape: Sequence[Dim]) -> str:
+    """Returns the subscript that adds the axes of length one in ``shape``; empty if there is none.
+
+    >>> new_axes((3,), (3, 1)), new_axes((3, 4), (1, 3, -1)), new_axes((3, 4), (4, 3))
+    (':, None', 'None', '')
+    """
+    dims, marks = list(have), list[str]()
+    for dim in shape:
+        is_kept = bool(dims) and dim in (-1, dims[0])
+        if not is_kept and dim != 1:
+            return ""
+        marks.append(":" if is_kept else "None")
+        del dims[: int(is_kept)]
+    if dims or len(shape) == len(have):
+        return ""
+    while marks[-1] == ":":
+        marks.pop()
+    return ", ".join(marks)
 
 
 def _reshape_type(types: Sequence[Type], *, shape: Shape) -> Type:

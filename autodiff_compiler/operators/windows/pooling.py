@@ -16,7 +16,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
+from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type, size_of
 from autodiff_compiler.operators.core.declare import linear
 from autodiff_compiler.operators.core.structure import full, shape_argument
 from autodiff_compiler.operators.destination_ops import (
@@ -117,14 +117,23 @@ def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
         for number in range(1, taps.size):
             text = pair.format(text, f"{name}{taps[number]}")
         return text
-    first = f"{{out}} = {name}{taps[0]}.copy()"
+    reassigned = more.startswith("{{out}} = ") and taps.size > 1
+    first = f"{{out}} = {name}{taps[0]}" if reassigned else f"{{out}} = {name}{taps[0]}.copy()"
     step = more.format(f"{name}{taps.any(f'{name}.shape[{axis}]')}")
     return first if taps.size == 1 else f"{first}\nfor i in range(1, {taps.size}):\n    {step}"
 
 
+def _is_large(type_: Type) -> bool:
+    """True if an array is so large that a text writes into it instead of making another one."""
+    return size_of(type_) >= costs().large_bytes
+
+
 def _max_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     taps = _taps(types[0], axis, **window)
-    return _joined("{x}", taps, axis, "np.maximum({}, {})", "np.maximum({{out}}, {}, out={{out}})")
+    more = "np.maximum({{out}}, {}, out={{out}})"
+    if not _is_large(types[0]):
+        more = "{{out}} = np.maximum({{out}}, {})"
+    return _joined("{x}", taps, axis, "np.maximum({}, {})", more)
 
 
 def _parts(join: OpDef) -> Callable[..., Any]:
@@ -140,6 +149,16 @@ def _parts(join: OpDef) -> Callable[..., Any]:
     return parts
 
 
+def _max_back(ct: Any, x: Any, out: Any, axis: int, size: int, stride: int, dilation: int) -> Any:
+    """Returns ct at the largest elements.
+
+    The larger one of a pair is found without the maximum, which need not be saved then: any array
+    of its shape stands for it.
+    """
+    best = ct if size == 2 and stride >= span(size, dilation) else out
+    return window_first(ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation)
+
+
 window_max: OpDef = OpDef(
     "window_max",
     "The largest element of each window along an axis, counted from the back; NaN wins. Within a "
@@ -148,11 +167,7 @@ window_max: OpDef = OpDef(
     operands=("x",),
     numpy=_max_numpy,
     result=_pooled_type,
-    adjoint={
-        "x": lambda ct, x, out, axis, size, stride, dilation: window_first(
-            ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation
-        )
-    },
+    adjoint={"x": _max_back},
     tangent={
         "x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
             dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation
@@ -175,15 +190,21 @@ def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
     return f"np.multiply({ct}.view({bits}), {mask}, out={out}.view({bits}))"
 
 
+def _assigned_text(type_: Type, out: str, ct: str, mask: str) -> str:
+    """Returns the text of an assignment that puts ct where the mask is true, else 0."""
+    return f"{out} = {mask_bits_text(type_, ct, mask)}"
+
+
 def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     taps, like = _taps(types[1], axis, **window), types[1]
     if taps.size == 2 and taps.disjoint:
         make = "np.empty_like" if taps.covers else "np.zeros_like"
+        put = _put_text if _is_large(like) else _assigned_text
         return (
             f"later = {{x}}{taps[0]} < {{x}}{taps[1]}\n"
             f"{{out}} = {make}({{x}})\n"
-            f"{_put_text(like, f'{{out}}{taps[1]}', '{ct}', 'later')}\n"
-            f"{_put_text(like, f'{{out}}{taps[0]}', '{ct}', '~later')}"
+            f"{put(like, f'{{out}}{taps[1]}', '{ct}', 'later')}\n"
+            f"{put(like, f'{{out}}{taps[0]}', '{ct}', '~later')}"
         )
     here = taps.any(f"{{x}}.shape[{axis}]")
     return (
@@ -201,9 +222,11 @@ def _first_parts(
     """Returns a comparison, and what belongs to each slice of an array to fill."""
     taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
     assert isinstance(x.type, ArrayType)
-    if size == 2 and taps.covers:
+    if size == 2 and taps.disjoint:
         later = less(taps.of(x, 0), taps.of(x, 1))
-        out = empty(shape=x.type.shape, dtype=x.type.dtype)
+        out: Any = empty(shape=x.type.shape, dtype=x.type.dtype)
+        if not taps.covers:
+            out = full(shape=x.type.shape, dtype=x.type.dtype, value=0)
         for number in (1, 0):
             mask = later if number else invert(later)
             written = compute_into(
