@@ -118,26 +118,26 @@ def collected() -> Texts:
     for path in sorted(EXAMPLES.glob("*.py")):
         name = f"examples/{path.stem}"
         if "start(" not in path.read_text(encoding="utf-8"):
-            texts.group_of(name, lambda path=path: _run(path))  # type: ignore[misc]
+            texts.group_of(name, lambda path=path: run_example(path))  # type: ignore[misc]
             continue
         texts.group = name
         for level in LEVELS:  # it trains: its gradient alone
-            texts.add(f"-O{level}", _dumped(path, level))
+            texts.add(f"-O{level}", dumped(path, level))
     return texts
 
 
-def _run(path: Path, *options: str) -> None:
+def run_example(path: Path, *options: str) -> None:
     paths = mock.patch.object(sys, "path", [str(EXAMPLES), *sys.path])
     with paths, mock.patch.object(sys, "argv", [str(path), *options]):
         runpy.run_path(str(path), run_name="__main__")
 
 
-def _dumped(path: Path, level: int) -> str:
+def dumped(path: Path, level: int) -> str:
     before, said = get_context("opt_level"), io.StringIO()
     set_context(opt_level=level)
     try:
         with contextlib.redirect_stdout(said):
-            _run(path, "--dump")
+            run_example(path, "--dump")
     finally:
         set_context(opt_level=before)
     return said.getvalue()

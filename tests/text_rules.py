@@ -1,5 +1,5 @@
 """What every generated text obeys: short names, none of Python's own, lines that fit, copies with a
-reason."""
+reason, one name for a saved value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broken_rules(source: str, known: Iterable[str] = ()) -> list[str]:
         if name not in functions and len(words(name)) > 3 and not _is_made_of(name, exempt)
     ]
     wide = [f"a long line: {line}" for line in source.splitlines() if len(line) > WIDTH]
-    return [*hidden, *long, *wide, *_copies_without_reason(source)]
+    return [*hidden, *long, *wide, *_copies_without_reason(source), *_renamed_residuals(tree)]
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
@@ -71,6 +71,37 @@ def _copies_without_reason(source: str) -> Iterator[str]:
         if COPY.search(code) and not comment and not above.strip().startswith("#"):
             yield f"a copy without a reason: {line.strip()}"
         above = line
+
+
+def _renamed_residuals(tree: ast.Module) -> Iterator[str]:
+    """Yields the values that a backward function calls otherwise than its forward function."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name, backward in functions.items():
+        before, _, number = name.rpartition("_backward")
+        forward = functions.get(f"{before}_forward{number}")
+        saved = forward and _packed(forward)
+        for there, here in zip(saved or (), _unpacked(backward, len(saved or ()))):
+            if isinstance(there, ast.Name) and there.id != here != "_":
+                yield f"{name} renames {there.id} to {here}"
+
+
+def _packed(forward: ast.FunctionDef) -> list[ast.expr]:
+    """Returns the residuals that a forward function returns as a tuple."""
+    last = forward.body[-1]
+    tree = last.value if isinstance(last, ast.Return) else None
+    if not isinstance(tree, ast.Tuple):
+        return []
+    return tree.elts[-1].elts if tree.elts and isinstance(tree.elts[-1], ast.Tuple) else tree.elts
+
+
+def _unpacked(backward: ast.FunctionDef, count: int) -> list[str]:
+    """Returns the names of so many residuals in a backward function."""
+    for node in backward.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == "residuals":
+            (target,) = node.targets
+            names = target.elts if isinstance(target, ast.Tuple) else []
+            return [ast.unparse(name) for name in names] if len(names) == count else []
+    return []
 
 
 def names_in(*things: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +32,9 @@ from autodiff_compiler.ir.labels import WRITTEN_NEXT
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
+
+#: A statement that reads the last item of a list.
+LAST_ITEM = re.compile(r"(\w+) = (\w+)\[-1\]")
 
 
 class TextLine(NamedTuple):
@@ -109,7 +113,25 @@ def function_text(
     writer = _Writer(function, names, constants, callees, home)
     params = ", ".join(map(writer.parameter, function.params))
     writer.block(writer.without_self_copies(block), 1)
-    return FunctionText(function, names, params, writer.lines)
+    return FunctionText(function, names, params, with_pops(writer.lines))
+
+
+def with_pops(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines with ``x = rows.pop()`` for ``x = rows[-1]`` and ``del rows[-1]``.
+
+    >>> [line.code for line in with_pops([TextLine(1, "x = h[-1]"), TextLine(1, "del h[-1]")])]
+    ['x = h.pop()']
+    """
+    joined: list[TextLine] = []
+    for line in lines:
+        before = joined[-1] if joined else line
+        last = LAST_ITEM.fullmatch(before.code)
+        bare = not (line.above or line.tag or line.aside)
+        if last and bare and before.indent == line.indent and line.code == f"del {last[2]}[-1]":
+            joined[-1] = before._replace(code=f"{last[1]} = {last[2]}.pop()")
+        else:
+            joined.append(line)
+    return joined
 
 
 def is_workspace(function: Function, param: Value) -> bool:

@@ -32,8 +32,8 @@ Columns: TypeAlias = tuple[int, int]
 class Site:
     """A place of literals in a row.
 
-    kind           'new' (the shape of a new array), 'shape', 'reshape', 'count', or 'length' (of a
-                   slice).
+    kind           'new' (the shape of a new array), 'shape', 'reshape', 'count', 'count less one'
+                   (the divisor of a count), or 'length' (of a slice).
     line           its line.
     columns        where the literals are in the text.
     shape_columns  where their tuple or argument list is; None if they are not all of it.
@@ -163,7 +163,11 @@ def _uses(tree: ast.AST) -> Iterator[_Use]:
         if isinstance(node, ast.Call):
             yield from _uses_in_call(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
-            yield _Use("count", [node.right])
+            if _is_integer(node.left) and _is_integer(node.right):
+                yield _Use("count", [node.left])
+                yield _Use("count less one", [node.right])
+            else:
+                yield _Use("count", [node.right])
         elif isinstance(node, ast.Slice):
             end = node.upper
             if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):

@@ -11,11 +11,11 @@ from autodiff_compiler.emit.function_text import function_text
 from autodiff_compiler.emit.naming.choose import Names, choose_names, reserved_words
 from autodiff_compiler.emit.naming.coalesce import coalesce_variables, remaining_copies
 from autodiff_compiler.emit.naming.identifiers import MODULES
+from autodiff_compiler.emit.naming.residuals import saved_names
 from autodiff_compiler.emit.shared_functions import SharedFunctions
 from autodiff_compiler.emit.statements.builder import StatementBuilder
 from autodiff_compiler.emit.statements.nodes import Block
 from autodiff_compiler.emit.text.document import Document
-from autodiff_compiler.emit.text.templates import definitions
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -81,13 +81,16 @@ def emit_module(
         return x.T.sum()
     '''
     module = {function.name for function in functions}
-    bodies = [_named_body(function, module) for function in functions]
+    bodies: list[_NamedBody] = []
+    for function in functions:
+        saved = saved_names(function, [(body.function, body.names) for body in bodies])
+        bodies.append(_named_body(function, module, saved))
     words = set().union(*(body.words for body in bodies))
     printed = {body.function.name: body.names for body in bodies}
     document = Document()
     _write_docstring(document, header(printed))
     _write_imports(document, words)
-    _write_constants(document, words, bodies, constants)
+    _write_constants(document, bodies, constants)
     if "unbroadcast" in words:
         document.blank(2)
         first, *rest = UNBROADCAST.splitlines()
@@ -120,8 +123,8 @@ class _NamedBody(NamedTuple):
     words: set[str]
 
 
-def _named_body(function: Function, reserved: set[str]) -> _NamedBody:
-    """Builds the statements of ``function`` and names its values.
+def _named_body(function: Function, reserved: set[str], saved: Mapping[Value, str]) -> _NamedBody:
+    """Builds the statements of ``function`` and names its values; those in ``saved`` have names.
 
     Some values cannot share the variable that they are copied to. They are computed inside that
     copy, and the variables are coalesced again.
@@ -135,7 +138,7 @@ def _named_body(function: Function, reserved: set[str]) -> _NamedBody:
         block = builder.build()
         variables = coalesce_variables(function, block, builder.alias)
     words = reserved_words(block)
-    names = choose_names(function, block, variables, {*reserved, *words, *MODULES})
+    names = choose_names(function, block, variables, {*reserved, *words, *MODULES}, saved)
     also = {value: names[stands] for value, stands in builder.alias.items() if stands in names}
     return _NamedBody(function, block, {**also, **names}, words)
 
@@ -158,14 +161,14 @@ def _write_imports(document: Document, words: set[str]) -> None:
 
 
 def _write_constants(
-    document: Document,
-    words: set[str],
-    bodies: Sequence[_NamedBody],
-    constants: Mapping[Value, str],
+    document: Document, bodies: Sequence[_NamedBody], constants: Mapping[Value, str]
 ) -> None:
-    lines = definitions(words)
-    for function, _, names, _ in bodies:
-        lines += [f"{names[p]} = {constants[p]}" for p in function.params if p in constants]
+    lines = [
+        f"{names[param]} = {constants[param]}"
+        for function, _, names, _ in bodies
+        for param in function.params
+        if param in constants
+    ]
     if lines:
         document.blank()
     for line in lines:

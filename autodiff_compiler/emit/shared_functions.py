@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from autodiff_compiler.emit.function_text import FunctionText
+from autodiff_compiler.emit.naming.residuals import backward_name, forward_name
 from autodiff_compiler.emit.size_expressions import SizeAgnosticText
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.span import Span
@@ -73,11 +74,11 @@ class SharedFunctions:
         A backward function is named like its forward function, if that name is free, and otherwise
         like none.
         """
-        partner = self.names.get(_forward_name(function.name))
+        partner = self.names.get(forward_name(function.name))
         if function.role != "backward" or partner is None:
             name = next(iter(group.free))
-        elif (name := _backward_name(partner)) not in group.free:
-            unpaired = (n for n in group.free if _forward_name(n) not in self._printed)
+        elif (name := backward_name(partner)) not in group.free:
+            unpaired = (n for n in group.free if forward_name(n) not in self._printed)
             name = next(unpaired, next(iter(group.free)))
         del group.free[name]
         return name
@@ -152,26 +153,6 @@ def _numbers(name: str) -> tuple[int, ...]:
     ['f_forward', 'f_2_forward', 'f_forward_2', 'f_10_forward']
     """
     return tuple([int(number) for number in re.findall(r"\d+", name)])
-
-
-def _forward_name(backward: str) -> str:
-    """Returns the name of the forward function of a backward function.
-
-    >>> _forward_name("dense_2_backward"), _forward_name("dense_backward_2")
-    ('dense_2_forward', 'dense_forward_2')
-    """
-    before, _, number = backward.rpartition("_backward")
-    return f"{before}_forward{number}"
-
-
-def _backward_name(forward: str) -> str:
-    """Returns the name of the backward function of a forward function.
-
-    >>> _backward_name("dense_2_forward"), _backward_name("dense_forward_2")
-    ('dense_2_backward', 'dense_backward_2')
-    """
-    before, _, number = forward.rpartition("_forward")
-    return f"{before}_backward{number}"
 
 
 __all__ = ["SharedFunctions", "common_words"]

@@ -33,6 +33,10 @@ COMPUTING = frozenset({"elementwise", "linear", "bilinear", "general"})
 PLANNED = frozenset({"work_buffer", "slice_view", "tile_view", "copy_if_set"})
 
 
+#: The kind of the divisor in ``n / (n - 1)``.
+LESS_ONE = "count less one"
+
+
 class Size(NamedTuple):
     """A size of an array, plus a constant. The form is a key of ``FORMS``."""
 
@@ -80,8 +84,10 @@ def sizes_at(site: Site, number: int, value: int, shapes: Shapes) -> tuple[Size,
     for rank, array in enumerate(site.arrays):
         shape = shapes[array]
         wanted = [Size(array, "axis", axis) for axis in range(len(shape))]
-        if site.kind in ("reshape", "count"):
+        if site.kind in ("reshape", "count", LESS_ONE):
             wanted += [Size(array, form) for form in FORMS if form != "axis"]
+        if site.kind == LESS_ONE:
+            wanted = [size._replace(more=-1) for size in wanted]
         if site.kind == "new" and len(shape) == site.rank:
             wanted.append(Size(array, "axis", position, value - shape[position]))
         for size in wanted:
@@ -91,6 +97,10 @@ def sizes_at(site: Site, number: int, value: int, shapes: Shapes) -> tuple[Size,
                 ranked.append((order, size))
     ranked.sort(key=lambda pair: pair[0])
     return tuple(dict.fromkeys(size for _, size in ranked))
+
+
+def _array_of(size: object) -> str | None:
+    return size.array if isinstance(size, Size) else None
 
 
 class Item(NamedTuple):
@@ -152,11 +162,16 @@ class Row:
             return None
         sizes = self.chosen(taken)
         texts = [str(size) for size in sizes]
+        if site.kind == LESS_ONE:
+            texts = [f"({text})" if text else "" for text in texts]
         if site.kind == "reshape" and site.shape_columns and self.positive and "-1" not in texts:
             changed = [place for place, item in enumerate(self.items) if not item.is_same]
             unknown = [place for place in changed if not texts[place]]
             doubtful = [place for place in changed if self.items[place].is_doubtful(sizes[place])]
-            for places in (unknown, changed, doubtful):
+            foreign = [
+                place for place in changed if _array_of(sizes[place]) != _array_of(sizes[-1])
+            ]
+            for places in (unknown, changed, doubtful, foreign):
                 if len(places) == 1 and "-1" not in texts:
                     texts[places[0]] = "-1"
         return (site.columns, ", ".join(texts)) if all(texts) else None

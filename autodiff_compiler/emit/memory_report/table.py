@@ -6,6 +6,7 @@ for a number that is unknown at compile time, such as the length of a list.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from autodiff_compiler.cost_model import costs
@@ -13,6 +14,7 @@ from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula
 from autodiff_compiler.emit.memory_report.saved_values import SavedValue, saved_bytes, saved_values
 from autodiff_compiler.emit.memory_report.value_origins import ONE
 from autodiff_compiler.emit.naming.choose import Names
+from autodiff_compiler.emit.text.line_breaking import WIDTH
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -57,9 +59,9 @@ def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     most = costs().reported_values
     largest = sorted(intermediate, key=lambda value: -(value.size.number or 0))[:most]
     home = forward.span.file
-    rows = columns(_short_row(value, home) for value in intermediate if value in largest)
+    shown = [value for value in intermediate if value in largest]
     lines = [f"Saved for backward, in bytes ({saved_total:,} in total, without arguments):"]
-    lines += [f"    {row}" for row in rows]
+    lines += _short_rows(shown, home)
     if len(intermediate) > most:
         lines.append(f"    and {len(intermediate) - most} smaller ones")
     return lines
@@ -85,10 +87,26 @@ def _row(saved: SavedValue, home: str) -> tuple[str, ...]:
     return saved.name, _type(saved), _bytes(saved), origin, ", ".join(needed) or "(the result)"
 
 
-def _short_row(saved: SavedValue, home: str) -> tuple[str, ...]:
+def _short_rows(shown: Sequence[SavedValue], home: str) -> list[str]:
+    """Returns a line for each value; two if the source lines do not fit behind its bytes."""
+    sizes = [(saved.name, _type(saved), str(saved.size)) for saved in shown]
+    places = [_places(saved, home) for saved in shown]
+    rows = [f"    {row}" for row in columns((*size, place) for size, place in zip(sizes, places))]
+    if all(len(row) <= WIDTH for row in rows):
+        return rows
+    rows = []
+    for size, place in zip(columns(sizes), places):
+        lines = textwrap.wrap(place, WIDTH - 8)
+        rows += [f"    {size}", *(f"        {line}" for line in lines)]
+    return rows
+
+
+def _places(saved: SavedValue, home: str) -> str:
+    """Returns the lines that made a value and that need it."""
     origin, needed = _numbers([saved.origin], home), _numbers(saved.needed, home)
-    lines = f"made by {origin}, needed by {needed}"
-    return saved.name, _type(saved), str(saved.size), lines
+    if origin == needed:
+        return f"made and needed by {origin}"
+    return f"made by {origin}, needed by {needed}"
 
 
 def _type(saved: SavedValue) -> str:

@@ -2,12 +2,15 @@
 
 The user's name stands as it is, unless it hides one of Python's (``input_``). ``ir/labels.py``
 names the values without one. A second variable of the same name gets a number.
+
+Values that a forward function saves have the same names in its backward function.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from autodiff_compiler.emit.naming.coalesce import Variable
 from autodiff_compiler.emit.naming.identifiers import unique_name
@@ -23,6 +26,10 @@ from autodiff_compiler.ir.nodes import Function, Value
 #: The printed names of values, by the name of the function that they are in.
 Names = Mapping[str, Mapping[Value, str]]
 
+#: What a forward function saves: the first parameter of its backward function. In the forward
+#: function, the residuals of its callees have numbers, as in the backward function.
+RESIDUALS = "residuals"
+
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -31,17 +38,32 @@ def choose_names(
     block: Block,
     variables: Mapping[Value, Variable],
     reserved: Iterable[str],
+    saved: Mapping[Value, str] = MappingProxyType({}),
 ) -> dict[Value, str]:
     """Returns the name of every value. Parameters choose first, then variables with a user's
-    name."""
+    name.
+
+    saved  the names of saved values in the forward function, which they keep if they are free.
+    """
     used = {"_", *reserved}
     order = _ordered(function, block, variables)
     names: dict[Variable, str] = {}
+    if function.role == "forward":
+        is_users = any(each.user_names and each.wish == RESIDUALS for each in order)
+        used.update(() if is_users else (RESIDUALS,))
+    elif saved:
+        opened = variables[function.params[0]]
+        names[opened] = RESIDUALS
+        used.add(RESIDUALS)
+        for value, name in saved.items():
+            if value in variables and name not in used and variables[value] not in names:
+                names[variables[value]] = name
+                used.add(name)
     lead = {variables[param] for param in function.params}
     tried: dict[str, int] = {}
     exact = [variable for variable in order if variable in lead or variable.user_names]
     for variable in exact:
-        if variable.wish not in used:
+        if variable not in names and variable.wish not in used:
             used.add(variable.wish)
             names[variable] = variable.wish
     for variable in [*exact, *order]:

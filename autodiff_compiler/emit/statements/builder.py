@@ -38,7 +38,7 @@ from autodiff_compiler.emit.statements.nodes import (
 from autodiff_compiler.emit.statements.use_counts import count_uses
 from autodiff_compiler.emit.text.expressions import print_expression
 from autodiff_compiler.emit.text.literals import literal
-from autodiff_compiler.emit.text.templates import fill, fill_statements, with_constants
+from autodiff_compiler.emit.text.templates import fill, fill_statements
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.aliasing import destination_of
@@ -163,7 +163,7 @@ class StatementBuilder:
             return
         if op.name == "require" and op.operands[0] not in self.pending:
             return  # it is a statement already
-        template = with_constants(op.opdef.template(op.types, op.attrs))
+        template = op.opdef.template(op.types, op.attrs)
         if op.opdef.effect or destination_of(op) is not None:
             self.flush(set(op.operands))
         if not op.results:

@@ -62,6 +62,10 @@ def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
         head = _parenthesised("", targets, "", indent, width)
         tail = wrap(f"_ = {value}", indent, width)
         return [*head[:-1], tail[0].replace("_", ")", 1), *tail[1:]]
+    if indent + len(opener) >= width and re.fullmatch(r"\w+\[_+\]", _flat(targets)):
+        head = _at_brackets(targets, indent, width)
+        tail = wrap(f"_ = {value}", indent, width)
+        return [*head[:-1], tail[0].replace("_", "]", 1), *tail[1:]]
     fits_alone = opener and not _brackets(value) and indent + STEP + len(value) <= width
     if (_cuts(value) or fits_alone) and not OTHER.match(code):
         return _parenthesised(opener, value, closer, indent, width)
@@ -204,4 +208,4 @@ def filled(words: Sequence[str]) -> list[str]:
         lines[-1:] = textwrap.wrap(
             lines[-1], WIDTH - 2, break_on_hyphens=False, drop_whitespace=False
         )
-    return [line.rstrip() for line in lines if line]
+    return [line.strip() for line in lines if line]

@@ -7,36 +7,13 @@ never as strings, so precedence cannot go wrong.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import is_
 from string import Formatter
 from typing import overload
 
 from autodiff_compiler.fast_ast import nodes_in
-
-#: An array of a single 1: the sensitivity of a small result.
-_ONE = re.compile(r"np\.array\(\[1\], np\.(\w+)\)")
-
-
-def with_constants(template: str) -> str:
-    """Returns ``template`` with copies of module constants in place of slow expressions.
-
-    >>> with_constants("np.array([1], np.float32)")
-    'ONE_FLOAT32.copy()'
-    """
-    return _ONE.sub(lambda match: f"ONE_{match[1].upper()}.copy()", template)
-
-
-def definitions(words: Iterable[str]) -> list[str]:
-    """Returns the lines that define the module constants among ``words``.
-
-    >>> definitions({"np", "ONE_FLOAT32"})
-    ['ONE_FLOAT32 = np.array([1], np.float32)']
-    """
-    named = sorted(word for word in words if word.startswith("ONE_"))
-    return [f"{word} = np.array([1], np.{word[4:].lower()})" for word in named]
 
 
 def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:

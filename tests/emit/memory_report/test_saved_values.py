@@ -175,7 +175,7 @@ def test_a_docstring_tells_of_large_values_alone():
     told = docstring(forty, *tensors).partition("Saved for backward")[2]
     line = forty.__code__.co_firstlineno + 2
     assert told.startswith(", in bytes (5,373,952 in total, without arguments):\n")
-    assert f"f32[41,512,64]  5,373,952  made by {line}|, needed by {line}|" in told
+    assert f"f32[41,512,64]  5,373,952  made and needed by {line}|" in told
     assert "Saved" not in docstring(forty, "f32[2,3]", "f32[3,3]")
     assert "Saved" not in docstring(steps, "f32[512,64]", "f32[64,64]", "int")  # who knows how many
 

@@ -24,11 +24,11 @@ def dense_forward_2(x, weight, bias):
 
 
 def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
-    out, residuals = dense_forward(x, fc1_weight, fc1_bias)  # 25| hidden = ops.tanh(self.fc1(x))
+    out, residuals_1 = dense_forward(x, fc1_weight, fc1_bias)  # 25| hidden = ops.tanh(self.fc1(x))
     hidden = np.tanh(out)
     # 26| logits = self.fc2(hidden)
-    logits, residuals_1 = dense_forward_2(hidden, fc2_weight, fc2_bias)
-    return logits, (residuals, hidden, residuals_1)
+    logits, residuals_2 = dense_forward_2(hidden, fc2_weight, fc2_bias)
+    return logits, (residuals_1, hidden, residuals_2)
 
 
 # Dense.construct (cell.py:14)
