@@ -32,8 +32,8 @@ Columns: TypeAlias = tuple[int, int]
 class Site:
     """A place of literals in a row.
 
-    kind           'new' (the shape of a new array), 'shape', 'reshape', 'count', 'count less one'
-                   (the divisor of a count), or 'length' (of a slice).
+    kind           'new' (the shape of a new array), 'shape', 'reshape', 'count', 'length' (of a
+                   slice), or 'count less one' (a divisor).
     line           its line.
     columns        where the literals are in the text.
     shape_columns  where their tuple or argument list is; None if they are not all of it.

@@ -26,8 +26,8 @@ from autodiff_compiler.ir.nodes import Function, Value
 #: The printed names of values, by the name of the function that they are in.
 Names = Mapping[str, Mapping[Value, str]]
 
-#: What a forward function saves: the first parameter of its backward function. In the forward
-#: function, the residuals of its callees have numbers, as in the backward function.
+#: The name of the saved values: the first parameter of a backward function. The residuals of
+#: callees have numbers, in forward functions too.
 RESIDUALS = "residuals"
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

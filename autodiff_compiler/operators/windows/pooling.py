@@ -124,7 +124,7 @@ def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
 
 
 def _is_large(type_: Type) -> bool:
-    """True if an array is so large that a text writes into it instead of making another one."""
+    """True if an array is so large that results are written into it."""
     return size_of(type_) >= costs().large_bytes
 
 

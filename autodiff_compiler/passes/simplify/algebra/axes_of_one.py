@@ -31,7 +31,7 @@ from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
 def _new_axes(match: Match) -> Any:
-    """``expand_dims(x)`` for ``x[:, None]``."""
+    """Returns ``expand_dims(x)`` for ``x[:, None]``."""
     (x, *rest), index = match.operands, match.op.attrs["index"]
     type_ = match.op.result.type
     if rest or None not in index or not all(item in (None, FULL, "...") for item in index):
@@ -57,7 +57,7 @@ def _places_of_new_axes(index: Index, rank: int) -> tuple[int, ...]:
 
 
 def _scattered_whole(match: Match) -> Any:
-    """``reshape(v)`` for zeros of which every element is written."""
+    """Returns ``reshape(v)`` for zeros of which every element is written."""
     (v, *rest), (index, shape) = match.operands, (match.op.attrs[k] for k in ("index", "shape"))
     if rest or not _covers(index, shape) or array_shape(v) != index_shape(shape, index, ()):
         return None
@@ -82,7 +82,7 @@ def _covers(index: Index, shape: Shape) -> bool:
 
 
 def _dropped_again(match: Match) -> Any:
-    """``x`` for ``expand_dims(x)[..., 0]``."""
+    """Returns ``x`` for ``expand_dims(x)[..., 0]``."""
     (expanded, *rest), index = match.operands, match.op.attrs["index"]
     inner = match.argument_of(expanded, "expand_dims")
     if rest or inner is ... or not _covers(index, array_shape(expanded)):
@@ -92,7 +92,7 @@ def _dropped_again(match: Match) -> Any:
 
 
 def _reshaped_sum(match: Match) -> Any:
-    """A sum without its axes for the reshape of a sum that keeps them."""
+    """Returns a sum without its axes for the reshape of a sum that keeps them."""
     maker, type_ = match.made_by(match.operands[0], "sum"), match.op.result.type
     if maker is None or not maker.attrs["keepdims"] or match.uses.get(maker.result) != 1:
         return None

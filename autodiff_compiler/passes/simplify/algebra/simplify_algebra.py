@@ -174,14 +174,14 @@ def _positive_product(match: Match, product: AnyOperand) -> Any:
 
 
 def _negative_quotient(match: Match) -> Any:
-    """``-1 / x`` for ``-(1 / x)``."""
+    """Returns ``-1 / x`` for ``-(1 / x)``."""
     maker, type_ = match.made_by(match.operands[0], "div"), match.op.result.type
     if maker is None or match.uses.get(maker.result) != 1 or maker.result.has_user_name:
         return None
     number, x = maker.operands
-    if type(number) not in (int, float) or not number or not _is_real(type_):
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not number:
         return None
-    return -number / x  # type: ignore[operator]
+    return OPERATORS["div"](-number, x) if _is_real(type_) else None
 
 
 def _is_real(type_: Any) -> bool:
