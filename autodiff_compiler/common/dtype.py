@@ -11,6 +11,7 @@ from __future__ import annotations
 
 __macro__ = True
 
+import functools
 import importlib
 from typing import Any
 
@@ -80,6 +81,12 @@ def of_name(name: str) -> Type:
     if name not in _BY_NAME:
         raise TypeError(f"a Tensor cannot hold the dtype {name}")
     return _BY_NAME[name]
+
+
+@functools.lru_cache(64)
+def of_dtype(dtype: np.dtype) -> Type:
+    """Returns the dtype object of NumPy's, which builds its name at every access."""
+    return of_name(dtype.name)
 
 
 def to_numpy_name(anything: Any) -> str:

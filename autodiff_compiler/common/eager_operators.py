@@ -75,7 +75,7 @@ def _computed(opdef: OpDef, plain: list, attrs: Mapping[str, Any]) -> Any:
             # A Python int that does not fit wraps around, as it does for arrays.
             wrapped = [_wrapped_around(value, result_type) for value in plain]
             result = opdef.evaluate(*wrapped, types=types, **attrs)
-    return _copy_if_shared(result, [value for value in plain if isinstance(value, np.ndarray)])
+    return copy_if_shared(result, plain)
 
 
 def operand_type(value: Any) -> Type:
@@ -113,14 +113,18 @@ def _wrapped_around(value: Any, type_: Any) -> Any:
     return value
 
 
-def _copy_if_shared(result: Any, operands: Sequence[np.ndarray]) -> Any:
+def copy_if_shared(result: Any, operands: Sequence[Any]) -> Any:
     """Copies ``result`` if it shares memory: a write to a result must never change an operand."""
     if isinstance(result, (tuple, list)):
-        return type(result)(_copy_if_shared(item, operands) for item in result)
+        return type(result)(copy_if_shared(item, operands) for item in result)
     if not isinstance(result, np.ndarray):
         return result
-    shared = any(np.may_share_memory(result, operand) for operand in operands)
-    return result.copy() if shared or not result.flags.writeable else result
+    if not result.flags.writeable:
+        return result.copy()
+    for operand in operands:
+        if isinstance(operand, np.ndarray) and np.may_share_memory(result, operand):
+            return result.copy()
+    return result
 
 
 def _is_arithmetic(opdef: OpDef, operands: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.eager_kernels import TENSORS
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.common.tensor_data import cast, to_array
@@ -151,6 +152,9 @@ class Parameter(Tensor):
         )
 
     __str__ = __repr__
+
+
+TENSORS.add(Parameter)
 
 
 class ParameterTuple(tuple):

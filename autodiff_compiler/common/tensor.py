@@ -20,6 +20,7 @@ import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common import eager_operators, indexing
+from autodiff_compiler.common.eager_kernels import NUMBERS, TENSORS, computed
 from autodiff_compiler.common.hooks import Hook, HookHandle, register
 from autodiff_compiler.common.tensor_data import cast, to_array
 from autodiff_compiler.common.tensor_repr import tensor_text
@@ -68,7 +69,12 @@ class Tensor(TensorMethods):
             self._data = _shared(input_data, dtype)
 
     def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
-        return wrap(eager_operators.apply(opdef, operands, attrs))
+        result = computed(opdef, operands, attrs, NUMBERS, eager_operators.apply)
+        if type(result) is not np.ndarray:
+            return wrap(result)
+        tensor = next(BLANK)
+        tensor._data, tensor._hooks = result, ()
+        return tensor
 
     # ---- properties of the array
 
@@ -80,7 +86,7 @@ class Tensor(TensorMethods):
     @property
     def dtype(self) -> mstype.Type:
         """Returns the dtype object; see ``common/dtype.py``."""
-        return mstype.of_name(self._data.dtype.name)
+        return mstype.of_dtype(self._data.dtype)
 
     @property
     def ndim(self) -> int:
@@ -322,6 +328,8 @@ class Tensor(TensorMethods):
         self._data = cast(self._data, mstype.to_numpy_name(dtype))
         return self
 
+
+TENSORS.add(Tensor)
 
 #: ``next(BLANK)`` is a Tensor without attributes. The iterator is endless, so threads may share it.
 #: A call of ``__new__`` packs its argument each time, and takes a third longer.

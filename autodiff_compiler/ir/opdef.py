@@ -140,11 +140,11 @@ class OpDef:
         """Applies the operator to operands of one kind (IR values, tensors, plain numbers)."""
         if PRECISION.double:
             attrs = {k: "float64" if v == "float32" else v for k, v in attrs.items()}
-        chosen = None
+        chosen, highest = None, 0
         for operand in operands:
-            apply = getattr(operand, "__apply_operator__", None)
-            if apply is not None and (chosen is None or operand.apply_rank > chosen.apply_rank):
-                chosen = operand
+            rank = getattr(operand, "apply_rank", 0)
+            if rank > highest:
+                chosen, highest = operand, rank
         if chosen is not None:
             return chosen.__apply_operator__(self, operands, attrs)
         if not operands and BUILDING.stack:  # a rule creates an array
@@ -184,6 +184,10 @@ class OpDef:
             return self.operands[position]
         return str(position)
 
+    def names(self, count: int) -> tuple[str, ...]:
+        """Returns the names of the operands of a call with so many of them."""
+        return tuple([self.operand_name(position) for position in range(count)])
+
     def viewed(self, operands: Sequence[Any], types: Sequence[Type], attrs: Any) -> list[Any]:
         """Lists those of ``operands`` whose memory the result may share."""
         if not self.views or self.copies is not None and self.copies(types, **attrs):
@@ -209,9 +213,8 @@ class OpDef:
         """
         if types is None:
             types = [value_type(array) for array in arrays]
-        names = tuple(self.operand_name(position) for position in range(len(arrays)))
         slots = tuple(sorted(attrs))
-        function = _compiled(self.template(types, attrs), names, slots)
+        function = _compiled(self.template(types, attrs), self.names(len(arrays)), slots)
         return function(*arrays, *(attrs[slot] for slot in slots))
 
     def alike(
@@ -261,21 +264,43 @@ def rule_names(rule: Callable[..., Any]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> Callable[..., Any]:
     """Compiles a template to a function of operands, then attributes."""
-    positional = [f"p{position}" for position in range(len(names))]
-    mapping = {name: p for name, p in zip(names, positional) if not name.isdigit()}
-    mapping |= {slot: f"a_{slot}" for slot in slots} | {"out": "out"}
-    text = template.format(*positional, **mapping)
-    arguments = ", ".join([*positional, *(f"a_{slot}" for slot in slots)])
-    if "{out}" in template:
-        updated = ["out = p0"] if "in_place" in slots else []
-        lines = ["    " + line for line in [*updated, *text.splitlines(), "return out"]]
-        source = f"def function({arguments}):\n" + "\n".join(lines)
-    else:
-        source = f"def function({arguments}):\n    return {text}"
+    operands = [f"p{position}" for position in range(len(names))]
+    settings = {slot: f"a_{slot}" for slot in slots}
+    lines = filled_template(template, names, operands, settings, "out")
+    return function_of(", ".join([*operands, *settings.values()]), [*lines, "return out"])
+
+
+def filled_template(
+    template: str,
+    names: Sequence[str],
+    operands: Sequence[str],
+    settings: Mapping[str, str],
+    out: str,
+) -> list[str]:
+    """Returns the lines that assign an operator's result to ``out``.
+
+    ``names`` are those of the operands; ``operands`` and ``settings`` are the texts that the
+    template's placeholders stand for.
+
+    >>> filled_template("np.sum({x}, axis={axis})", ["x"], ["p0"], {"axis": "c0"}, "v0")
+    ['v0 = np.sum(p0, axis=c0)']
+    """
+    mapping = {name: text for name, text in zip(names, operands) if not name.isdigit()}
+    text = template.format(*operands, **mapping, **settings, out=out)
+    if "{out}" not in template:
+        return [f"{out} = {text}"]
+    updated = [f"{out} = {operands[0]}"] if "in_place" in settings else []
+    return [*updated, *text.splitlines()]
+
+
+def function_of(arguments: str, lines: Sequence[str]) -> Callable[..., Any]:
+    """Compiles the lines of a function that reads NumPy and its arguments."""
+    body = "".join(f"    {line}\n" for line in lines)
     scope: dict[str, Any] = {"np": np}
-    if "ml_dtypes" in source:
+    if "ml_dtypes" in body:
         scope["ml_dtypes"] = importlib.import_module("ml_dtypes")
-    exec(compile(source, f"<operator {template}>", "exec"), scope)
+    source = f"def function({arguments}):\n{body}"
+    exec(compile(source, f"<operator {lines[0]}>", "exec"), scope)
     return scope["function"]
 
 

@@ -236,6 +236,8 @@ def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
     >>> normal_axes(-1, 3), normal_axes((), 2)
     ((2,), None)
     """
+    if type(axes) is int and ndim is not None and -ndim <= axes < ndim:
+        return (axes % ndim,)
     if axes is None or axes == () or axes == []:
         return None
     listed = [axes] if isinstance(axes, int) else list(axes)

@@ -30,6 +30,8 @@ def also(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def widened(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> R:
+            if not kwargs:
+                return function(*args)
             renamed = {
                 parameter: kwargs.pop(name) for name, parameter in names.items() if name in kwargs
             }

@@ -35,6 +35,8 @@ def shape_of(x: Any) -> Shape:
 
 def rank_of(x: Any) -> int | None:
     """Returns the number of axes, or None if it is unknown."""
+    if type(x) is Tensor:
+        return x._data.ndim
     shape = shape_of(x)
     return None if shape is None else len(shape)
 
@@ -95,6 +97,8 @@ def is_integral(x: Any) -> bool:
 
 def axes_of(axis: Any, x: Any) -> tuple[int, ...] | None:
     """Returns the axes that a reduction of x goes over; None for all."""
+    if axis is None:
+        return None
     return normal_axes(axis, rank_of(x))
 
 
@@ -143,6 +147,8 @@ def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
     needed."""
     if isinstance(shape, Value) and shape.type == SHAPE:
         return None, (shape,)
+    if type(shape) is tuple and all([type(dim) is int for dim in shape]):
+        return shape, ()
     shape = setting(shape)
     dims: Sequence[Any] = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not any(isinstance(dim, Value) for dim in dims):

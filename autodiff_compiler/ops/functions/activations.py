@@ -12,6 +12,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.elementwise import activation, arithmetic, special
 from autodiff_compiler.ops.core.argument_aliases import also
+from autodiff_compiler.ops.core.one_kernel import as_one_kernel
 from autodiff_compiler.ops.core.shape_queries import in_dtype, is_integral, known_rank, shape_of
 from autodiff_compiler.ops.functions import arrays, reductions
 from autodiff_compiler.ops.functions.elementwise import clip_by_value
@@ -35,6 +36,7 @@ def selu(input_x: Any) -> Tensor:
     return _SELU_SCALE * elu(input_x, _SELU_ALPHA)
 
 
+@as_one_kernel
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """Returns input * Phi(input) with the normal distribution's Phi; 'tanh' approximates it."""
     if approximate == "none":
@@ -47,11 +49,13 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 
 
+@as_one_kernel
 def fast_gelu(x: Any) -> Tensor:
     """Returns x * sigmoid(1.702 x), close to ``gelu``."""
     return x * activation.sigmoid(1.702 * x)
 
 
+@as_one_kernel
 def silu(input: Any) -> Tensor:
     """Returns input * sigmoid(input)."""
     return input * activation.sigmoid(input)

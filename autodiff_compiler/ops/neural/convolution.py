@@ -18,6 +18,7 @@ from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.indexing import concat_and_pad, indexing
 from autodiff_compiler.operators.windows import depthwise, sliding_windows
 from autodiff_compiler.operators.windows.sliding_windows import span
+from autodiff_compiler.ops.core.one_kernel import as_one_kernel
 from autodiff_compiler.ops.core.shape_queries import (
     dtype_of,
     known_rank,
@@ -218,6 +219,7 @@ def _product(sizes: Sequence[int]) -> int:
     return total
 
 
+@as_one_kernel
 def conv1d(
     input: Any,
     weight: Any,
@@ -232,6 +234,7 @@ def conv1d(
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 1)
 
 
+@as_one_kernel
 def conv2d(
     input: Any,
     weight: Any,
@@ -247,6 +250,7 @@ def conv2d(
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 2)
 
 
+@as_one_kernel
 def conv3d(
     input: Any,
     weight: Any,

@@ -8,12 +8,14 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators.core import structure
+from autodiff_compiler.ops.core.one_kernel import as_one_kernel
 from autodiff_compiler.ops.core.primitive_base import Primitive
 from autodiff_compiler.ops.core.shape_queries import known_rank
 from autodiff_compiler.ops.functions import arrays, reductions
 from autodiff_compiler.ops.neural.normalization import channel_shaped
 
 
+@as_one_kernel
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """Returns input @ weight.T + bias over the last axis; a weight of one axis makes one output."""
     if known_rank(weight, "dense") == 2:
@@ -22,6 +24,7 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     return out if bias is None else out + bias
 
 
+@as_one_kernel
 def bias_add(input_x: Any, bias: Any) -> Tensor:
     """Adds one number per channel, which are axis 1."""
     return input_x + channel_shaped(bias, known_rank(input_x, "bias_add"))

@@ -16,6 +16,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.labels import named
 from autodiff_compiler.operators.elementwise import arithmetic as records
 from autodiff_compiler.operators.elementwise import powers
+from autodiff_compiler.ops.core.one_kernel import as_one_kernel
 from autodiff_compiler.ops.core.primitive_base import Primitive, primitive
 from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype, known_rank, shape_of
 from autodiff_compiler.ops.functions import arrays, creation, reductions
@@ -32,6 +33,7 @@ def _scaled(x: Any, weight: Any, bias: Any) -> Any:
     return x if bias is None else x + bias
 
 
+@as_one_kernel
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -48,6 +50,7 @@ def _statistics(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
     return mean, named("variance", reductions.var(x, axes, 0, True))
 
 
+@as_one_kernel
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -148,6 +151,7 @@ def batch_norm(
     return _per_channel(standardized(input_x, mean, variance, eps), weight, bias)
 
 
+@as_one_kernel
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """Returns x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
     axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
@@ -170,10 +174,15 @@ class LayerNorm(Primitive):
         self.epsilon = epsilon
 
     def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
-        rank = known_rank(input_x, "LayerNorm")
-        mean, variance = _statistics(input_x, range(self.begin_norm_axis % rank, rank))
-        out = standardized(input_x, mean, variance, self.epsilon)
-        return _scaled(out, gamma, beta), mean, variance
+        return _norm_and_statistics(input_x, gamma, beta, self.begin_norm_axis, self.epsilon)
+
+
+@as_one_kernel
+def _norm_and_statistics(x: Any, gamma: Any, beta: Any, start: int, epsilon: float) -> Any:
+    """Returns ``layer_norm`` over the axes from ``start`` on, the mean and the variance."""
+    rank = known_rank(x, "LayerNorm")
+    mean, variance = _statistics(x, range(start % rank, rank))
+    return _scaled(standardized(x, mean, variance, epsilon), gamma, beta), mean, variance
 
 
 class BatchNorm(Primitive):
