@@ -172,11 +172,11 @@ def _generated(
 ) -> Callable[..., Any] | None:
     """Returns a function of ``params`` that runs the operations and returns ``result``."""
     results = result if isinstance(result, tuple) else (result,)
-    made = {value for op in ops for value in op.results}
+    inner = {value for op in ops for value in op.results}
     # What has an effect is not repeated, and an operand itself is no new Tensor.
     if any(op.regions or op.functions or op.opdef.effect for op in ops):
         return None
-    if not made.issuperset(each for each in results if isinstance(each, Value)):
+    if not inner.issuperset(each for each in results if isinstance(each, Value)):
         return None
     ops = _needed(ops, results)
     names = {value: f"p{n}" for n, value in enumerate(params)}
@@ -204,7 +204,7 @@ def _generated(
         lines += filled_template(template, operand_names, operands, settings, f"v{n}")
         if len(op.results) != 1:
             lines.append("".join(f"{names[value]}, " for value in op.results) + f"= v{n}")
-        dead = [names[v] for v in made if last_uses.get(v) == n and v not in results]
+        dead = [names[v] for v in inner if last_uses.get(v) == n and v not in results]
         lines += [f"del {', '.join(sorted(dead))}"] * bool(dead)
     returned = ", ".join(map(text, results)) + "," * (len(results) == 1)
     lines.append(f"return ({returned})" if isinstance(result, tuple) else f"return {text(result)}")
