@@ -3,13 +3,13 @@
 A call of an operator on Tensors checks its operands, infers types, selects casts and formats a
 template (``eager_operators``). All of that depends on a *key*: the operator, the types of the
 operands, the attributes, and the rules of promotion. The first call with a key does it, and then
-generates a kernel: the operator is called on IR values of these types, and the templates of the
-operations that this adds become one Python function. A later call computes its key, finds the
+generates a kernel. For that the operator is called on IR values of these types. The templates of
+the operations that it adds become one Python function. A later call computes its key, finds the
 kernel and runs it. If a kernel raises, the call starts again without it: so it has the result or
 the error of a first call.
 
-A function of ``ops`` that adds several operations has one kernel for all of them, if it is
-decorated with ``as_one_kernel`` (``ops/core/one_kernel.py``).
+A function of ``ops`` that adds several operations may have one kernel for all of them. The
+decorator ``as_one_kernel`` says so (``ops/core/one_kernel.py``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NUMBERS = frozenset((bool, int, float, complex))
 #: The number of kernels from which all are dropped. A program has one for each operator and shape,
 #: and each costs a slow call again.
 CAPACITY = 8192
-#: What is found for a key that no call has had.
+#: Stands for the kernel of a key that no call has had.
 UNKNOWN: Any = object()
 
 _KERNELS: dict[Hashable, Callable[..., Any] | None] = {}
@@ -173,7 +173,7 @@ def _generated(
     """Returns a function of ``params`` that runs the operations and returns ``result``."""
     results = result if isinstance(result, tuple) else (result,)
     inner = {value for op in ops for value in op.results}
-    # What has an effect is not repeated, and an operand itself is no new Tensor.
+    # An effect must not happen twice, and an operand itself is no new Tensor.
     if any(op.regions or op.functions or op.opdef.effect for op in ops):
         return None
     if not inner.issuperset(each for each in results if isinstance(each, Value)):

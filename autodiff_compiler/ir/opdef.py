@@ -279,8 +279,8 @@ def filled_template(
 ) -> list[str]:
     """Returns the lines that assign an operator's result to ``out``.
 
-    ``names`` are those of the operands; ``operands`` and ``settings`` are the texts that the
-    template's placeholders stand for.
+    ``names`` are those of the operands. ``operands`` and ``settings`` replace the placeholders of
+    the template.
 
     >>> filled_template("np.sum({x}, axis={axis})", ["x"], ["p0"], {"axis": "c0"}, "v0")
     ['v0 = np.sum(p0, axis=c0)']
