@@ -1,4 +1,4 @@
-"""The protocol of ``core.lowering.Lowering``, as far as the modules of ``abstract`` ask it.
+"""The protocol of ``core.lowering.Lowering``: the part that the modules of ``abstract`` call.
 
 They stand below ``Lowering`` and cannot import it.
 """

@@ -1,4 +1,4 @@
-"""Recursion.
+"""Recursion: calls of a function by itself are inlined, or become two loops.
 
 A recursion whose end is known at compile time is inlined, call in call. Another one becomes two
 loops (``in_loops``). The first descends: it saves the arguments of each call until one returns

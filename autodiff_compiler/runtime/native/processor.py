@@ -1,4 +1,4 @@
-"""The processor of this machine, as far as it decides what a compiler may generate."""
+"""The processor of this machine: the features that decide the code that a compiler may generate."""
 
 from __future__ import annotations
 
