@@ -30,6 +30,8 @@ class CarryAliasing:
     ):
         self.memory, self.carried, self.together = memory, carried, together
         self.params: Mapping[Key, Sequence[Value]] = {}
+        #: What each leaf was taken to be when an iteration begins.
+        self.assumed: dict[Leaf, set[Any]] = {}
 
     def begin(self, before: Mapping[Leaf, Any], params: Mapping[Key, Sequence[Value]]) -> None:
         """Sets the tensors that the parameters may be when an iteration begins."""
@@ -37,8 +39,9 @@ class CarryAliasing:
         for key, carry in self.carried.items():
             for place, param in enumerate(params[key]):
                 first = before.get((key, place))
-                known = self.memory.of(first) or {SCALAR}
-                self.memory.set_aliases(param, known | carry.memory.get(place, set()))
+                known = (self.memory.of(first) or {SCALAR}) | carry.memory.get(place, set())
+                self.memory.set_aliases(param, known)
+                self.assumed[key, place] = {*known}
         for pair in self._apart():
             if self.memory.may_alias(*map(before.get, pair)):
                 self.together.add(frozenset(pair))
@@ -61,7 +64,7 @@ class CarryAliasing:
                 aliases = aliases | {
                     kind for kind, holds in kinds.items() if is_array in (holds, None)
                 }
-            right &= aliases <= known
+            right &= aliases <= self.assumed[key, place]
             known |= aliases
         return right
 

@@ -46,6 +46,7 @@ from autodiff_compiler.frontend.abstract.values import (
     LoopSourceChanges,
     NeedsKnownValue,
     RuntimeRange,
+    State,
     internal_name,
     is_same,
 )
@@ -57,6 +58,7 @@ from autodiff_compiler.frontend.control_flow.carries import (
     exit_condition,
     watched,
 )
+from autodiff_compiler.frontend.control_flow.learned_carries import LoopEntry
 from autodiff_compiler.frontend.control_flow.rolled_loop import LoopHypothesis
 from autodiff_compiler.frontend.core.dependencies import parameters_behind
 from autodiff_compiler.frontend.core.lowering import Lowering
@@ -396,22 +398,50 @@ def _limit(low: Lowering, count: int, node: Any) -> None:
 
 
 def _roll(low: Lowering, node: Any, space: IterationSpace | None, grown: dict[Key, Carry]) -> None:
+    form = bool(grown), space is None, space is not None and space.by_position
+    entry = LoopEntry(low.compilation.learned_loops, node, low.state, form)
+    known = entry.outcome(low.compilation.aliases)
+    if known is not None:
+        base, problems_before = low.state, len(low.compilation.problems)
+        try:
+            _settle(low, node, space, entry, *known)
+            return
+        except (NeedsKnownValue, LoopNotRollable, RowsWritten):
+            del low.compilation.problems[problems_before:]
+            low.state = base
+    _settle(low, node, space, entry, _first_carries(low.state, node, grown), set())
+
+
+def _settle(
+    low: Lowering,
+    node: Any,
+    space: IterationSpace | None,
+    entry: LoopEntry,
+    carried: dict[Key, Carry],
+    together: set[frozenset[Any]],
+) -> None:
+    """Lowers a loop until its carried variables are known, beginning with ``carried``."""
     base = low.state
-    carried = dict(grown)
-    for target in _stored(node):
-        value = base.names.get(target)
-        if isinstance(value, Value):
-            carried[target] = Carry(value, [value.type], False)
-    together: set[frozenset[Any]] = set()
     for _ in range(costs().loop_trials):
         problems_before = len(low.compilation.problems)
         trial = LoopHypothesis(low, node, space, base, carried, together)
         if trial.run():
+            entry.learn(carried, together)
             trial.finish()
             return
         del low.compilation.problems[problems_before:]
         low.state = base
     raise LoopNotRollable("each iteration of this loop gives its variables other types")
+
+
+def _first_carries(base: State, node: Any, grown: dict[Key, Carry]) -> dict[Key, Carry]:
+    """Returns the variables that a loop is first assumed to carry."""
+    carried = dict(grown)
+    for target in _stored(node):
+        value = base.names.get(target)
+        if isinstance(value, Value):
+            carried[target] = Carry(value, [value.type], False)
+    return carried
 
 
 def _stored(node: Any) -> list[str]:

@@ -123,6 +123,8 @@ class Compilation(GuardRecorder):
     #: The loops in which lists grow and that could be unrolled, and those that must be.
     growing_loops: set[Any] = field(default_factory=set)
     unrolled_loops: frozenset[Any] = frozenset()
+    #: The variables that loops turned out to carry: see ``control_flow/learned_carries.py``.
+    learned_loops: dict[Any, Any] = field(default_factory=dict)
     aliases: TensorAliases = field(default_factory=TensorAliases)
     #: The arrays made at compile time, as by ``np.zeros(3)``, by identity.
     created_arrays: dict[int, Any] = field(default_factory=dict)
