@@ -45,10 +45,11 @@ def _compile(
     slots: tuple[Any, ...],
     keywords: tuple[str, ...],
     known: frozenset[int],
+    shared: Sequence[Any] = (),
 ) -> Compiled:
     types = [StaticSlot(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     with _without_collection():
-        compiled = pipeline.compile_unit(fn, request, types, keywords)
+        compiled = pipeline.compile_unit(fn, request, types, keywords, shared)
     words = (_short(t.value) if isinstance(t, StaticSlot) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
 

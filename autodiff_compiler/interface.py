@@ -127,6 +127,11 @@ class Request:
         return self.sens != "none"
 
     @property
+    def needs_rules(self) -> bool:
+        """True if there is any derivative, so that the rules of operators are needed."""
+        return self.differentiates or self.tangent
+
+    @property
     def returns_value(self) -> bool:
         """True if forward returns the value: it is wanted, or a sensitivity is compared with it."""
         return self.value or self.sens == "given"
@@ -331,6 +336,8 @@ class Compiled(GeneratedText):
     structure  the tuples in the value that are lists, named tuples and objects of the user: a tree
                of lists, tuples, dicts and nodes; None if the value needs no conversion.
     writes     forward returns a value for each of them, right before the residuals.
+    undifferentiated  the program before it was differentiated, for another derivative of the same
+               call. Only the compiler knows what it is.
     """
 
     dynamic_slots: tuple[int, ...]
@@ -341,6 +348,7 @@ class Compiled(GeneratedText):
     structure: Any = None
     writes: tuple[Write, ...] = ()
     title: str = ""
+    undifferentiated: Any = None
 
 
 __all__ = [

@@ -132,18 +132,27 @@ def run(program: Program, until: str | None = None) -> Program:
 
 
 def compile_unit(
-    fn: Callable[..., Any], request: Request, slots: Sequence[Slot], keywords: Sequence[str] = ()
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Slot],
+    keywords: Sequence[str] = (),
+    shared: Sequence[Program] = (),
 ) -> Compiled:
     """Compiles ``fn`` for slots of the given types (see ``interface``).
 
-    Raises a CompileError that tells every problem; ``interface.NeedValues`` where the value of a
-    number must be known.
+    ``shared`` are programs of other requests for the same call, not yet differentiated. The first
+    that serves this request too is continued. Raises a CompileError that tells every problem;
+    ``interface.NeedValues`` where the value of a number must be known.
     """
-    program = start(fn, request, slots, keywords)
+    known = (each.for_request(request) for each in shared)
+    program = next(filter(None, known), None) or start(fn, request, slots, keywords)
 
     def make() -> GeneratedText:
-        return generated_text(run(program))
+        nonlocal program
+        program = run(program)
+        return generated_text(program)
 
     folder = compile_cache()
     key = fingerprint(versions(), *program.facts()) if folder else None
-    return compiled(program, cached_on_disk(folder, key, make) if folder and key else make())
+    text = cached_on_disk(folder, key, make) if folder and key else make()
+    return compiled(program, text)

@@ -6,11 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.frontend.lower import TypedProgram
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.span import Span
+
+#: The fields of a request that only say which derivative is wanted. Where requests differ in these
+#: alone, the programs are the same until they are differentiated.
+OF_DERIVATIVE = frozenset({"positions", "weights", "sens", "tangent", "value", "connections"})
+#: The stages before that.
+UNDIFFERENTIATED = ("typed", "stable", "primal")
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class Program:
     constants  the source of outside arrays whose values stand in the module, by parameter; None
                for those alone that the source function makes.
     source     the NumPy text, the place that each of its lines is about, and the printed names.
+    costs      the thresholds that it is compiled under.
     """
 
     request: Request
@@ -37,6 +45,7 @@ class Program:
     source: str = ""
     line_map: Mapping[int, Span] = field(default_factory=dict)
     names: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)
+    costs: Costs = field(default_factory=costs)
 
     def with_functions(self, functions: tuple[Function, ...]) -> Program:
         """Returns the program with these roots; the same object if they are its roots already."""
@@ -49,6 +58,26 @@ class Program:
     def finished(self, stage: str, functions: tuple[Function, ...]) -> Program:
         """Returns the program after a stage that left these roots."""
         return replace(self, functions=functions, after={**self.after, stage: functions})
+
+    def undifferentiated(self) -> Program:
+        """Returns the program as it was before it was differentiated, as far as it has come."""
+        after = {name: self.after[name] for name in UNDIFFERENTIATED if name in self.after}
+        functions = [*after.values()][-1]
+        return Program(self.request, self.typed, functions, after, costs=self.costs)
+
+    def for_request(self, request: Request) -> Program | None:
+        """Returns this program, not yet differentiated, as that of another request for the same
+        call; None if lowering must begin again."""
+        before = self.request
+        common = (each.name for each in fields(Request) if each.name not in OF_DERIVATIVE)
+        if self.costs != costs() or any(
+            getattr(request, name) != getattr(before, name) for name in common
+        ):
+            return None
+        if self.typed.met_rules and request.needs_rules != before.needs_rules:
+            return None
+        typed = self.typed.with_weights(request.weights)
+        return None if typed is None else replace(self, request=request, typed=typed)
 
     @property
     def function(self) -> Function:

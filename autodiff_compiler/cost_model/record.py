@@ -226,6 +226,9 @@ class Costs:
     cached_functions_of_source: int = 64
     #: The number of compiled functions in the cache. Chosen, not measured.
     cached_functions: int = 1024
+    #: The number of programs that are kept undifferentiated, for another derivative of the same
+    #: call. A call and then its gradient need one. Chosen, not measured.
+    undifferentiated_programs: int = 4
     #: The number of structures of containers that a gradient function remembers how to flatten.
     #: Chosen, not measured.
     container_kinds: int = 64

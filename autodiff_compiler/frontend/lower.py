@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, raise_all
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
@@ -34,7 +35,7 @@ from autodiff_compiler.interface import (
     Write,
 )
 from autodiff_compiler.ir.nodes import Function, Region, Value
-from autodiff_compiler.ir.rewrite import free_values
+from autodiff_compiler.ir.rewrite import free_values, use_counts
 from autodiff_compiler.ir.types import (
     ArrayType,
     ScalarType,
@@ -51,6 +52,9 @@ class TypedProgram:
     weights        the wanted weights; ``weight_places`` are the positions of their parameters.
     silenced       the kinds of NumPy's warnings that the source function silences.
     orders         position of a parameter -> the layout that is assumed of it.
+    met_rules      True if the program would be another one without a derivative.
+    parameters     the Parameters that the source function reads.
+    weight_guards  the guards, by path and test, that follow from the choice of the weights.
     """
 
     function: Function
@@ -63,6 +67,43 @@ class TypedProgram:
     writes: tuple[Write, ...]
     silenced: tuple[str, ...]
     orders: dict[int, Any]
+    met_rules: bool
+    parameters: tuple[Parameter, ...]
+    weight_guards: frozenset[tuple[str, str]]
+
+    def with_weights(self, weights: Sequence[Any] | None) -> TypedProgram | None:
+        """Returns the program whose derivatives in other weights are wanted; None if lowering must
+        begin again, because they are no parameters of it, or are parameters for their own sake.
+
+        ``weights`` are those of a Request.
+        """
+        if weights == () == self.weights:
+            return self
+        first, used = len(self.places), use_counts(self.function.body)
+        outside = {id(item.source): first + at for at, item in enumerate(self.hoisted)}
+        wanted: Sequence[Any] = weights or ()
+        if weights is None:
+            wanted = [parameter for parameter in self.parameters if parameter.requires_grad]
+        needed = self.parameters if weights is None else wanted
+        if any(param not in used for param in self.function.params[first:]) or any(
+            id(thing) not in outside for thing in needed
+        ):
+            return None
+        guards = {(g.path, g.test): g for g in self.guards}
+        guards = {key: g for key, g in guards.items() if key not in self.weight_guards}
+        added = set()
+        for parameter in self.parameters if weights is None else ():
+            path = self.hoisted[outside[id(parameter)] - first].path
+            flag = Guard(f"{path}.requires_grad", "equal", parameter.requires_grad)
+            if path is not None and guards.setdefault((flag.path, flag.test), flag) is flag:
+                added.add((flag.path, flag.test))
+        return replace(
+            self,
+            weights=tuple(wanted),
+            weight_places=tuple(outside[id(weight)] for weight in wanted),
+            guards=tuple(guards.values()),
+            weight_guards=frozenset(added),
+        )
 
 
 def lower(
@@ -85,7 +126,7 @@ def lower(
     while True:
         compilation = Compilation(
             numpy=request.numpy,
-            differentiates=request.differentiates or request.tangent,
+            differentiates=request.needs_rules,
             written=written,
             unrolled_loops=unrolled,
             orders=layouts,
@@ -168,6 +209,9 @@ def _lower_once(
         writes=outlined.writes,
         silenced=tuple(sorted(compilation.silenced)),
         orders={outlined.places[n]: order for n, order in compilation.orders.items()},
+        met_rules=compilation.met_rules,
+        parameters=outlined.parameters,
+        weight_guards=frozenset(compilation.weight_guards),
     )
 
 

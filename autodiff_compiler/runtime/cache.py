@@ -17,6 +17,7 @@ import itertools
 import threading
 import types
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -132,6 +133,8 @@ class Cache:
         self.overall = costs().cached_functions if overall is None else overall
         self.lock = threading.RLock()
         self.functions: dict[Hashable, FunctionEntries] = {}
+        #: The units whose programs are kept as they were before they were differentiated.
+        self.with_program: deque[weakref.ref[CompiledFunction]] = deque()
         self.clock = itertools.count(1)
 
     # ---- find or compile
@@ -186,8 +189,14 @@ class Cache:
         """Compiles for a call. Numbers are inputs of the generated function if possible; the others
         become constants, and a guard compares them."""
         entries = self.entries(site.fn)
+
+        def attempt(known: frozenset[int]) -> Compiled:
+            shared = self._undifferentiated(site, known)
+            rest = (shared,) if shared else ()
+            return self.compile_unit(site.fn, request, site.slots, site.keywords, known, *rest)
+
         compiled, entries.static_slots[site.key] = retry_with_static_numbers(
-            lambda known: self.compile_unit(site.fn, request, site.slots, site.keywords, known),
+            attempt,
             site.slots,
             entries.static_slots.get(site.key, frozenset()),
             request.positions,
@@ -196,6 +205,18 @@ class Cache:
             _check_aux(compiled)
         title = compiled.title or getattr(site.fn, "__qualname__", type(site.fn).__name__)
         return CompiledFunction(compiled, request, site.slots, reason, title)
+
+    def _undifferentiated(self, site: CallSite, known: frozenset[int]) -> list[Any]:
+        """Returns the programs of other requests for a call, before they were differentiated."""
+        entries = self.entries(site.fn)
+        return [
+            unit.undifferentiated
+            for key, unit in entries.all()
+            if unit.undifferentiated is not None
+            and key[1:] == site.key[1:]
+            and entries.static_slots.get(key, frozenset()) == known
+            and unit.guards_hold(site.fn, site.slots)
+        ]
 
     def _recompile_reason(self, site: CallSite) -> str:
         """Returns the reason why a call has to be compiled, for ``compile_info``."""
@@ -234,6 +255,7 @@ class Cache:
             site.entries = entries = self.entries(site.fn)
             unit.used = next(self.clock)
             entries.units[site.key] = (unit, *entries.units.get(site.key, ()))
+            self._keep_undifferentiated(unit)
             known = [(other.used, key, other) for key, other in entries.all()]
             if len(known) > self.per_function:
                 _, old_key, old = min(known, key=lambda row: row[0])
@@ -245,6 +267,14 @@ class Cache:
             empty = [n for n, e in self.functions.items() if not e.units and e is not entries]
             for name in empty:
                 self.functions.pop(name, None)
+
+    def _keep_undifferentiated(self, unit: CompiledFunction) -> None:
+        """Keeps the program of ``unit``, and drops that of the oldest unit beyond the limit."""
+        self.with_program.append(weakref.ref(unit))
+        if len(self.with_program) > costs().undifferentiated_programs:
+            oldest = self.with_program.popleft()()
+            if oldest is not None:
+                oldest.undifferentiated = None
 
     def all(self) -> list[CompiledFunction]:
         """Returns every compiled function, the least recently used first."""

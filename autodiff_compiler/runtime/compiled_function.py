@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ class CompiledFunction:
     returns_tensors  True if arrays are returned as tensors.
     calls            the number of calls; ``used`` and ``noted`` belong to the cache.
     retired          True if the cache has dropped it.
+    undifferentiated the program before it was differentiated, while the cache keeps it.
     inputs, weights  the requested values, each with the place of its gradient or None.
     lists            the inputs with lists in them, by number, and where these are.
     unconnected      the numbers of requested gradients that the output does not depend on.
@@ -47,7 +49,9 @@ class CompiledFunction:
         reason: str,
         title: str,
     ):
-        self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
+        self.request, self.reason, self.title = request, reason, title
+        self.undifferentiated = compiled.undifferentiated
+        self.compiled = compiled = replace(compiled, undifferentiated=None)
         loaded = self.loaded = load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward or _no_backward
         self.workspace = Workspace(compiled.allocations, compiled.work_arrays, compiled.donated)

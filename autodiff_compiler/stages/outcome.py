@@ -39,6 +39,7 @@ def compiled(program: Program, text: GeneratedText) -> Compiled:
         structure=typed.structure,
         writes=typed.writes,
         title=typed.function.title,
+        undifferentiated=program.undifferentiated(),
     )
 
 

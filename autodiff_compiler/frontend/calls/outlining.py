@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.in_place_writes import write_heap_object
@@ -34,6 +35,7 @@ from autodiff_compiler.frontend.core.naming import member_label, owner_of, print
 from autodiff_compiler.frontend.core.parameters import (
     add_parameter,
     outer_name,
+    parameters_read,
     trainable_parameters,
 )
 from autodiff_compiler.frontend.objects.outside_writes import (
@@ -81,6 +83,8 @@ class OutlinedCall:
     contents: tuple[Any, ...] = ()
     #: Of a root, the lists, named tuples and objects of its outcome.
     tree: Any = None
+    #: The Parameters that it reads.
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ def outline(
     with child.builder:
         bound = _bind_arguments(low, child, options, callee, args, kwargs)
         outcome = _lower_call(low, child, options, callee, bound, list(kwargs))
-        if options.returns_writes and low.compilation.differentiates:
+        if options.returns_writes:
             child.handlers.add_outside_hooks(child, bound.places if root else {})
         differentiable = trainable_parameters(child) if keep is None else tuple(keep)
         lifted = [thing for thing in differentiable if id(thing) not in bound.written]
@@ -203,6 +207,7 @@ def outline(
         thrown=results.thrown,
         contents=tuple(results.contents),
         tree=results.tree,
+        parameters=parameters_read(child),
     )
 
 

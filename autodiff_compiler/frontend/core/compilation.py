@@ -11,6 +11,7 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.hooks import Hook
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import (
     Problem,
@@ -86,8 +87,12 @@ class Compilation(GuardRecorder):
 
     problems: list[Problem] = field(default_factory=list)
     numpy: bool = False
-    #: True while the code being lowered is to be differentiated: only then are rules needed.
+    #: True while the code being lowered is to be differentiated; ``wants_rules`` asks for it.
     differentiates: bool = False
+    #: True if a rule, or a hook on a gradient, was met: without a derivative the program differs.
+    met_rules: bool = False
+    #: The guards that only follow from which Parameters are trainable.
+    weight_guards: set[Any] = field(default_factory=set)
     #: True while the code being lowered may only compute: it may not call Python at run time.
     strict: bool = False
     #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and the value
@@ -142,14 +147,28 @@ class Compilation(GuardRecorder):
     _functions: dict[str, Function] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
+    def guard_trainable(self, path: str, parameter: Parameter) -> None:
+        """Guards that a Parameter is trainable, or that it is not."""
+        flag = f"{path}.requires_grad"
+        if (flag, "equal") not in self.guards:
+            self.weight_guards.add((flag, "equal"))
+        self.add_guard(flag, parameter.requires_grad)
+
+    def wants_rules(self) -> bool:
+        """True if the code being lowered is to be differentiated. Asked only where a rule, or a
+        hook on a gradient, was met."""
+        self.met_rules = True
+        return self.differentiates
+
     @contextmanager
     def differentiating(self) -> Iterator[None]:
         """Enters a block whose code is to be differentiated."""
-        before, self.differentiates = self.differentiates, True
+        before = self.differentiates, self.met_rules
+        self.differentiates = True
         try:
             yield
-        finally:
-            self.differentiates = before
+        finally:  # rules that were met inside are needed in any case
+            self.differentiates, self.met_rules = before
 
     @contextmanager
     def calling(self, caller: Caller | None) -> Iterator[None]:

@@ -77,8 +77,13 @@ def as_parameter(low: Lowering, value: Value) -> Parameter | None:
 
 def trainable_parameters(low: Lowering) -> tuple[Any, ...]:
     """Returns the trainable Parameters that were read, in order, and guards ``requires_grad``."""
-    read = [thing for thing, _ in low.hoisted.values() if isinstance(thing, Parameter)]
+    read = parameters_read(low)
     for parameter in read:
         if (path := low.compilation.path(parameter)) is not None:
-            low.compilation.add_guard(f"{path}.requires_grad", parameter.requires_grad)
+            low.compilation.guard_trainable(path, parameter)
     return tuple(parameter for parameter in read if parameter.requires_grad)
+
+
+def parameters_read(low: Lowering) -> tuple[Parameter, ...]:
+    """Returns the Parameters that were read, in order."""
+    return tuple(thing for thing, _ in low.hoisted.values() if isinstance(thing, Parameter))

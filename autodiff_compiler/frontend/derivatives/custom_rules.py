@@ -56,7 +56,7 @@ def with_custom_rule(
     if hasattr(callee, "with_gradient"):
         return _enter_custom(low, callee, args, kwargs)
     outcome = enter(low, callee, args, kwargs)
-    if isinstance(callee, Cell) and hasattr(callee, "bprop") and low.compilation.differentiates:
+    if isinstance(callee, Cell) and hasattr(callee, "bprop") and low.compilation.wants_rules():
         return _with_bprop(low, callee, args, kwargs, outcome)
     return outcome
 
@@ -181,7 +181,7 @@ def with_derivative(
     ``function`` is the user's function; ``doing`` says in a few words what it computes.
     """
     out = low.packed(outcome)
-    if not low.compilation.differentiates or not has_cotangent(out):
+    if not has_cotangent(out) or not low.compilation.wants_rules():
         return outcome
     likes = [like for _, like in inputs]
     given = [_as_argument(low, like) for like in likes]

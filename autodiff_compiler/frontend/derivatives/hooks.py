@@ -65,8 +65,8 @@ def with_cell_hooks(
         answer = _run_hook(low, hook.function, [callee, args])
         if answer is not None:
             args = answer if isinstance(answer, tuple) else (answer,)
-    behind = _of_kind(callee, "backward") if low.compilation.differentiates else ()
-    if behind:
+    behind = _of_kind(callee, "backward")
+    if behind and low.compilation.wants_rules():
         outcome = _enter_watched(low, callee, behind, args, kwargs, enter)
     else:
         outcome = _enter_hooked(low, callee, args, kwargs, enter)
@@ -192,11 +192,18 @@ def _add_hook(low: Lowering, value: Value, hook: Any) -> Op:
 def add_outside_hooks(low: Lowering, places: Mapping[int, int]) -> None:
     """Adds the hooks of arguments and of Tensors from outside; ``places`` are the parameters of
     this function by slot."""
-    for slot, place in places.items():
-        for hook in low.compilation.hooks.get(slot, ()):
-            _add_hook(low, low.parameters[place], hook.function)
-    for thing, value in list(low.hoisted.values()):
-        for hook in getattr(thing, "_hooks", ()):
+    hooks = [
+        (low.parameters[place], hook)
+        for slot, place in places.items()
+        for hook in low.compilation.hooks.get(slot, ())
+    ]
+    hooks += [
+        (value, hook)
+        for thing, value in low.hoisted.values()
+        for hook in getattr(thing, "_hooks", ())
+    ]
+    if hooks and low.compilation.wants_rules():
+        for value, hook in hooks:
             _add_hook(low, value, hook.function)
 
 

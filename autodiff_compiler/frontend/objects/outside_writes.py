@@ -161,7 +161,7 @@ def store_parameter(low: Lowering, parameter: Parameter, value: Any) -> Any:
 def _without_gradient(low: Lowering, before: Value, new: Value) -> Value:
     """Returns ``new`` as a Parameter holds it: no gradient passes to the stored value. The
     cotangent of each read goes to the Parameter itself, whose value was ``before``."""
-    if not low.compilation.differentiates or not has_cotangent(before):
+    if not has_cotangent(before) or not low.compilation.wants_rules():
         return new
     ct = Value(new.type, f"d_{new.name}", True)
     body = Region((fresh(before), fresh(new), ct), (), (ct,))
