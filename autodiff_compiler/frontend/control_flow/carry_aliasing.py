@@ -30,7 +30,7 @@ class CarryAliasing:
     ):
         self.memory, self.carried, self.together = memory, carried, together
         self.params: Mapping[Key, Sequence[Value]] = {}
-        #: What each leaf was taken to be when an iteration begins.
+        #: The memory that each leaf is assumed to have when an iteration begins.
         self.assumed: dict[Leaf, set[Any]] = {}
 
     def begin(self, before: Mapping[Leaf, Any], params: Mapping[Key, Sequence[Value]]) -> None:

@@ -1,9 +1,10 @@
 """The outcomes of earlier lowerings of a loop: the variables that it carries.
 
 An outer loop lowers its body several times, until its own carried variables are known. An inner
-loop that began from nothing each time would take as many trials again: the work would grow as a
-power of the nesting depth. So it begins with what an earlier lowering found, if its variables have
-the same structure and types now. A trial checks this as it checks any hypothesis.
+loop that began from nothing each time would take as many trials again. The work would grow
+exponentially with the nesting depth. An inner loop therefore begins with the outcome of an earlier
+lowering. Its variables must have the same structure and types. A trial checks the outcome as it
+checks any hypothesis.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _NAMES_IN: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a lowering found, in terms of the values and references before the loop.
+    """The outcome of a lowering, in terms of the values and references before the loop.
 
     objects  are compared by identity, so they must stay alive.
     """
@@ -56,7 +57,7 @@ class Outcome:
 class LoopEntry:
     """The variables that stand in a loop, as they are before it.
 
-    outcomes  what was found of all loops, by the loop, the form of its lowering and its variables.
+    outcomes  those of all loops, by the loop, the form of its lowering and its variables.
     """
 
     def __init__(self, outcomes: dict[Hashable, Outcome], node: Any, state: State, form: Hashable):
@@ -73,7 +74,7 @@ class LoopEntry:
         self.key = (node, form, *described)
 
     def outcome(self, aliases: TensorAliases) -> tuple[dict[Key, Carry], Pairs] | None:
-        """Returns what an earlier lowering found from such a state, in terms of this state."""
+        """Returns the outcome of an earlier lowering from such a state, in terms of this state."""
         known = self.outcomes.get(self.key)
         if known is None:
             return None
@@ -89,10 +90,10 @@ class LoopEntry:
         return carried, together
 
     def learn(self, carried: Mapping[Key, Carry], together: Pairs) -> None:
-        """Records what a lowering found."""
+        """Records the outcome of a lowering."""
         if not any(holds_refs(carry.like) for carry in carried.values()):
-            found = _translated(carried, together, {})
-            self.outcomes[self.key] = Outcome(*found, tuple(self.numbers), tuple(self.objects))
+            learned = _translated(carried, together, {})
+            self.outcomes[self.key] = Outcome(*learned, tuple(self.numbers), tuple(self.objects))
 
     def _described(self, value: Any) -> Hashable:
         """Describes a compile-time value: its structure, types and constants, and which of its
@@ -131,10 +132,10 @@ def _may_be_unset(value: Any) -> bool:
 
 
 def _holds(key: Key, carry: Carry, state: State) -> bool:
-    """True if a carried variable, as it was found, holds what it is before the loop now.
+    """True if the type of a carried variable holds its value before the loop.
 
-    This is not sure of what the key of an outcome leaves out: what an outer loop has come to carry
-    meanwhile, and lists and objects that no variable in the loop refers to.
+    The key of an outcome leaves out variables that an outer loop may carry by now. It also leaves
+    out lists and objects to which no variable in the loop refers.
     """
     value = get(state, key)
     if value is MISSING or isinstance(value, Unset):
