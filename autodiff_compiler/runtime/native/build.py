@@ -128,7 +128,7 @@ def _store(cache: Path, name: str, path: Path) -> Path:
 
 def _library_path(cache: Path, digest: str) -> Path:
     if not digest.isalnum():
-        raise ValueError("this is no digest")
+        raise ValueError(f"a digest consists of letters and digits, but got {digest!r}")
     return cache / f"{digest}{library_suffix()}"
 
 
