@@ -5,6 +5,7 @@ Operators run by their own emission (``OpDef.evaluate``); control flow is interp
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ def execute(op: Op, known: Environment) -> list[Any]:
         return evaluate(then if operands[0] else orelse, (), known)
     if op.name == "call":
         return run(op.attrs["callee"], operands)
+    if op.name == "raise":
+        raise getattr(builtins, op.attrs["error"])(*operands)
     if op.name == "custom_rule":
         return operands[-len(op.results) :]
     if op.name == "unbroadcast_to":

@@ -7,9 +7,10 @@ __macro__ = True
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.elementwise import activation, arithmetic, comparisons, powers
-from autodiff_compiler.ops.core.shape_queries import in_dtype
+from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype
 
 
 def add(input: Any, other: Any) -> Tensor:
@@ -308,6 +309,19 @@ def logical_not(input: Any) -> Tensor:
     return comparisons.logical_not(input)
 
 
+def bitwise_not(input: Any) -> Tensor:
+    """Returns all bits inverted; integers or bools."""
+    dtype = dtype_of(input) or ""
+    if dtype == "bool":
+        return comparisons.logical_not(input)
+    if "int" not in dtype:
+        raise DTypeError(
+            "bitwise_not takes integers or bools", "convert it first: ops.cast(x, int)"
+        )
+    ones = 2 ** int(dtype[4:]) - 1 if dtype.startswith("u") else -1
+    return arithmetic.sub(ones, input)
+
+
 def isnan(input: Any) -> Tensor:
     """Returns True where the input is not a number."""
     return comparisons.isnan(input)
@@ -359,7 +373,7 @@ def stop_gradient(value: Any) -> Any:
 
 
 subtract, multiply, true_divide, divide, negative = sub, mul, div, div, neg
-floor_div, absolute, bitwise_not = floor_divide, abs, logical_not
+floor_div, absolute = floor_divide, abs
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 clip, select = clamp, where

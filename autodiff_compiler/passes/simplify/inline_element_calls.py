@@ -13,19 +13,21 @@ itself the items are read and written in place.
 ...   %b: f32[] = index %a, %i {index=(('op', 0),)}
 ...   return %b
 ... }
-... func @f(%x: f32[9]) -> (float) {
-...   %y: f32[], %n: int = for %p, %i in (0, 9, 1) carry (%c: f32[] = %x) {
+... func @f(%x: f32[9], %z: f32[]) -> (f32[]) {
+...   %y: f32[], %n: int = for %p, %i in (0, 9, 1) carry (%c: f32[] = %z) {
 ...     %v: f32[] = call @g(%x, %i)
-...     yield carry %v
+...     %s: f32[] = add %c, %v
+...     yield carry %s
 ...   }
 ...   return %y
 ... }
 ... ''')
 >>> print(print_function(inline_element_calls(before)), end='')
-func @f(%x: f32[9]) -> (f32[]) {
-  %y: f32[], %n: int = for %p, %i in (0, 9, 1) carry (%c: f32[] = %x) {
+func @f(%x: f32[9], %z: f32[]) -> (f32[]) {
+  %y: f32[], %n: int = for %p, %i in (0, 9, 1) carry (%c: f32[] = %z) {
     %b: f32[] = index %x, %i {index=(('op', 0),)}
-    yield carry %b
+    %s: f32[] = add %c, %b
+    yield carry %s
   }
   return %y
 }

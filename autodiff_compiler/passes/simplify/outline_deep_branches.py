@@ -5,6 +5,48 @@ level costs every line inside it a step of indentation, and Python reads at most
 value that is saved inside also costs a line on the other path: the text would grow with the cube of
 the chain. A path that stands ``nested_levels`` deep and branches further is called instead. No
 function is deeper than that, and the text grows with the chain.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.cost_model import changed_costs
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_functions
+>>> before = parse_function('''
+... func @f(%x: float, %p: bool, %q: bool) -> (float) {
+...   %y: float = if %p {
+...     yield 0.0
+...   } else {
+...     %z: float = if %q {
+...       %a: float = neg %x
+...       yield %a
+...     } else {
+...       yield %x
+...     }
+...     yield %z
+...   }
+...   return %y
+... }
+... ''')
+>>> with changed_costs(nested_levels=1):
+...     print(print_functions(outline_deep_branches(before)), end='')
+func @f_from_line_0(%q: bool, %x: float) -> (float) {
+  %z: float = if %q {
+    %a: float = neg %x
+    yield %a
+  } else {
+    yield %x
+  }
+  return %z
+}
+<BLANKLINE>
+func @f(%x: float, %p: bool, %q: bool) -> (float) {
+  %y: float = if %p {
+    yield 0.0
+  } else {
+    %z: float = call @f_from_line_0(%q, %x)
+    yield %z
+  }
+  return %y
+}
 """
 
 from __future__ import annotations

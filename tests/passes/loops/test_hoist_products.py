@@ -1,4 +1,4 @@
-"""Loop fission: products before and after loops, and loops that stay as they are."""
+"""Loop fission: products that are computed before a loop, and loops that stay as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from autodiff_compiler.ir.nodes import Function, Loop
 from autodiff_compiler.ir.parser import parse_function
-from autodiff_compiler.passes.loops.batch_accumulations import batch_accumulations
 from autodiff_compiler.passes.loops.hoist_products import hoist_products
 from autodiff_compiler.passes.simplify.dce import dce
 from tests.passes.conftest import Optimised
@@ -42,25 +41,6 @@ carry (%c: f32[8,8] = %h) read (%i: f32[2,8] = %x) {{
 }}
 """
 
-TOTAL = """
-func @f(%x: f32[5,{rows},8], %z: f32[8,8], %y: f32[8]) -> (f32[8,8], f32[8], f32[]) {{
-  %d: f32[8,8], %e: f32[8], %m: f32[], %n: int = for %p, %k in (0, {stop}, 1) \
-carry (%c: f32[8,8] = %z, %b: f32[8] = %y, %o: f32[] = %q) read (%i: f32[{rows},8] = %x) {{
-    %v: f32[{rows},8] = sin %i
-    %t: f32[8,{rows}] = swap_last_axes %i
-    %r: f32[8,8] = matmul %t, %v
-    %s: f32[8,8] = add %c, %r
-    %g: f32[8] = sum %v {{axes=(0,), keepdims=False}}
-    %l: f32[8] = add %g, %b
-    %w: f32[] = sum {seen} {{axes=None, keepdims=False}}
-    %j: f32[] = add %o, %w
-    yield carry %s, %l, %j
-  }}
-  return %d, %e, %m
-}}
-""".replace("%y: f32[8])", "%y: f32[8], %q: f32[])")
-
-
 ALIKE = {"rtol": 2e-5, "atol": 1e-5}
 
 
@@ -86,18 +66,6 @@ def test_the_loop_may_read_a_matrix_by_views(seen, products, optimised: Optimise
     assert products_in_loops(after) == 1 + products
 
 
-@pytest.mark.parametrize(
-    "rows, stop, seen, products",
-    [(2, 5, "%v", 0), (2, 4, "%v", 0), (8, 5, "%v", 1), (2, 5, "%c", 1), (2, 0, "%v", 1)],
-    ids=["few rows", "not all rows", "many rows", "a carry that is read", "no step"],
-)
-def test_totals_are_computed_after_the_loop(rows, stop, seen, products, optimised: Optimised):
-    text = TOTAL.format(rows=rows, stop=stop, seen=seen)
-    after = optimised(text, batch_accumulations, dce, **ALIKE)
-    assert products_in_loops(after) == products
-
-
 def test_nothing_to_do_gives_the_same_object():
-    for pass_ in (hoist_products, batch_accumulations):
-        function = parse_function(RECURRENT.format(have=6, start=1))
-        assert pass_(function) is function
+    function = parse_function(RECURRENT.format(have=6, start=1))
+    assert hoist_products(function) is function

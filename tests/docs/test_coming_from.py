@@ -9,7 +9,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import ops
 from tests.docs.pages import blocks
 
-PAGE = (Path(__file__).parents[1] / "docs" / "coming-from.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in blocks(PAGE) if block.runs]
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops
-from autodiff_compiler.frontend.abstract.array_recipes import literal
 
 SMALL = np.array([[2.0, -1.0, 0.5], [0.0, 1.0, 3.0], [1.0, 1.0, 1.0]])
 LARGE = np.linspace(-2.0, 2.0, 300).reshape(3, 100)
@@ -223,23 +222,3 @@ def test_forward_mode(tmp_path):
     dot = np.array([1.0, -2.0, 0.5])
     exec(usage, space, given := {"x": X, "dot_x": dot})
     np.testing.assert_allclose(given["dot_out"], np.dot(differences(grid, X), dot), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array(2.5), np.float32(0.1), np.array([True, False]), np.zeros((0, 3)),
-        np.array([1 + 2j, np.nan]), np.array([[np.inf, -np.inf]], np.float16), np.int8(3),
-        np.array([2**63], np.uint64), np.array([-0.0, 5e-324]), np.bool_(True),
-    ],
-)  # fmt: skip
-def test_literals(array):
-    found = eval(literal(array), {"np": np})
-    assert type(found) is type(array) and found.dtype == array.dtype
-    assert found.shape == array.shape and found.tobytes() == array.tobytes()
-
-
-@pytest.mark.parametrize("array", [np.arange(65), np.array(["a"]), np.ma.array([1.0]),
-                                   np.array([1.0], ">f8")])  # fmt: skip
-def test_what_is_no_literal(array):
-    assert literal(array) is None
