@@ -12,6 +12,7 @@ import pytest
 from autodiff_compiler import get_context, set_context
 from autodiff_compiler.faults import COUNT
 from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, find_compiler
+from tests.mirror import modules_by_test, recorded_modules
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out.update(item for item in cases if item not in taken)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+#: The modules that single tests have to run, as ``tests/covering.py`` says.
+MODULES_BY_TEST = modules_by_test()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Fails a test that runs no function of a module that it is to cover."""
+    covered = MODULES_BY_TEST.get(pyfuncitem.nodeid)
+    if covered is None:
+        yield
+        return
+    with recorded_modules() as entered:
+        outcome = yield
+    if outcome.excinfo is None and not covered <= entered:
+        missed = ", ".join(sorted(covered - entered))
+        problem = f"tests/covering.py says that this test runs {missed}, but it does not"
+        outcome.force_exception(AssertionError(problem))

@@ -1,8 +1,8 @@
 """Which test runs a module that has no test file of its own name, and the proof that it does.
 
 A module ``autodiff_compiler/a/b.py`` has the test file ``tests/a/test_b.py``. If another test
-covers it, ``tests/covering.py`` has a row for it with that test. ``tests/conftest.py`` records the
-modules that a test of the table runs, and fails the test if it misses one of its modules.
+covers it, ``tests/covering.py`` has a row for it. ``tests/conftest.py`` records the modules that a
+test of ``RUN_BY`` runs, and fails the test if it misses one of its modules.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from tests.covering import COVERED_BY
-
 import autodiff_compiler
+from tests.covering import RUN_BY
 
 PACKAGE = Path(autodiff_compiler.__file__).parent
 TESTS = Path(__file__).parent
@@ -32,7 +31,7 @@ def modules() -> list[str]:
     )
 
 
-def test_file(module: str) -> Path:
+def own_test_file(module: str) -> Path:
     """Returns the path of the test file of a module's own name."""
     *packages, name = module.split(".")
     return TESTS.joinpath(*packages, f"test_{name}.py")
@@ -41,7 +40,7 @@ def test_file(module: str) -> Path:
 def modules_by_test() -> dict[str, frozenset[str]]:
     """Returns the modules that each test of the table has to run, by the test's node id."""
     found: dict[str, set[str]] = {}
-    for module, test in COVERED_BY.items():
+    for module, test in RUN_BY.items():
         found.setdefault(f"tests/{test}", set()).add(module)
     return {test: frozenset(each) for test, each in found.items()}
 

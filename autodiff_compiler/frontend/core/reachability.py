@@ -54,8 +54,10 @@ def _parts(thing: Any) -> Iterator[Any]:
             yield from (*thing.__mro__, *vars(thing).values())
     elif isinstance(thing, weakref.ref):
         yield thing()
-    elif not isinstance(thing, np.ndarray) or thing.dtype.hasobject:
+    elif not isinstance(thing, np.ndarray):
         yield from gc.get_referents(thing)
+    elif thing.dtype.hasobject:
+        yield thing.tolist()  # the collector does not see the items of an array
 
 
 def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
