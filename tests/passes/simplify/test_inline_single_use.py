@@ -21,6 +21,7 @@ from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.parser import parse_functions
 from autodiff_compiler.passes.simplify.inline_single_use import inline_single_use
+from tests.passes.conftest import Optimised
 
 HALVES = """
 # role='forward', order=1
@@ -49,14 +50,14 @@ def read(body: str) -> Function:
     return parse_functions(text, OPERATORS)["f"]
 
 
-def test_callees_of_derivatives_are_inlined_with_them() -> None:
+def test_callees_of_derivatives_are_inlined_with_them(optimised: Optimised) -> None:
     f = read("%y: float = call @u_grad(%x)\n%z: float = call @v(%y)\nreturn %z")
-    assert calls(inline_single_use(f)) == ["v"]  # a text of the user's in another stays
+    assert calls(optimised(f, inline_single_use)) == ["v"]  # a text of the user's in another stays
 
 
-def test_functions_with_two_callers_stay() -> None:
+def test_functions_with_two_callers_stay(optimised: Optimised) -> None:
     f = read("%y: float = call @u_grad(%x)\n%z: float = call @u_grad(%y)\nreturn %z")
-    done = inline_single_use(f)
+    done = optimised(f, inline_single_use)
     assert calls(done) == ["u_grad", "u_grad"]
     assert [calls(callee) for callee in done.callees()] == [[]]
 
