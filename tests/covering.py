@@ -36,7 +36,8 @@ RUN_BY: dict[str, str] = {
         "common/files/test_parameter_files.py::test_a_file_stays_as_it_was"
     ),
     "common.hooks": (
-        "frontend/derivatives/test_hooks.py::test_hooks_of_a_tensor_run_in_order_and_can_be_removed"
+        "frontend/derivatives/test_hooks.py"
+        "::test_a_hook_stays_on_a_tensor_and_changes_what_is_compiled"
     ),
     "common.indexing": NEIGHBOURS,
     "common.mutable": "frontend/test_helpers.py::test_a_mutable_thing_is_the_thing",
@@ -172,9 +173,6 @@ RUN_BY: dict[str, str] = {
     "ir.parser": "ir/test_printer.py::test_parsed_functions",
     "ir.types": THROWN,
     "ir.verify.conflicts": NEIGHBOURS,
-    "ops.core.argument_aliases": (
-        "numpy/test_argument_aliases.py::test_names_are_taken_while_compiling"
-    ),
     "ops.core.primitive_base": "test_mindspore_paths.py::test_older_names_of_operators",
     "ops.transforms.custom_rules": (
         "frontend/derivatives/test_custom_rules.py::test_function_saves_tensors_and_attributes"
