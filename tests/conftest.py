@@ -71,7 +71,8 @@ MODULES_BY_TEST = modules_by_test()
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Fails a test that runs no function of a module that it is to cover."""
-    covered = MODULES_BY_TEST.get(pyfuncitem.nodeid)
+    test, _, _ = pyfuncitem.nodeid.partition("[")
+    covered = MODULES_BY_TEST.get(pyfuncitem.nodeid) or MODULES_BY_TEST.get(test)
     if covered is None:
         yield
         return
