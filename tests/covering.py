@@ -99,6 +99,7 @@ RUN_BY: dict[str, str] = {
         "frontend/test_syntax.py::test_value_and_gradient[comprehensions]"
     ),
     "frontend.control_flow.exceptions": THROWN,
+    "frontend.control_flow.learned_carries": NEIGHBOURS,
     "frontend.control_flow.loops": NEIGHBOURS,
     "frontend.control_flow.merge": THROWN,
     "frontend.control_flow.rolled_loop": THROWN,
@@ -174,6 +175,7 @@ RUN_BY: dict[str, str] = {
     "ir.parser": "ir/test_printer.py::test_parsed_functions",
     "ir.types": THROWN,
     "ir.verify.conflicts": NEIGHBOURS,
+    "ops.core.one_kernel": "common/test_eager_kernels.py::test_a_composed_function_is_one_kernel",
     "ops.core.primitive_base": "test_mindspore_paths.py::test_older_names_of_operators",
     "ops.transforms.custom_rules": (
         "frontend/derivatives/test_custom_rules.py::test_function_saves_tensors_and_attributes"
