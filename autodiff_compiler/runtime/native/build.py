@@ -140,7 +140,7 @@ def _compiled(text: str, compiler: Compiler) -> Path:
     try:
         folder = new_folder()
         library = f"gradient{library_suffix()}"
-        command = [*compiler.command, *compiler.flags, "-o", library, _SOURCE]
+        command = compiler.library_command(library, _SOURCE)
         (folder / _SOURCE).write_text(text, encoding="utf-8")
         answer = run_compiler(command, folder)
     except OSError as error:

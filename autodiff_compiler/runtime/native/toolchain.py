@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +41,7 @@ WANTED: tuple[tuple[str, ...], ...] = (
     ("-fopenmp-simd",),
     ("-ffreestanding",),
     ("-nostdlib",),
+    ("-g0",),  # no paths: equal texts give equal libraries
 )
 #: All that printed files may use of a compiler: vectors, a copy of memory, and a large frame.
 PROBE = """\
@@ -67,22 +68,28 @@ _FACTS = "compiler 1"
 class Compiler:
     """A C compiler that works.
 
-    command   how it is started: the program and its first arguments.
+    command   the program and its first arguments.
     kind      gcc, clang, zig or other.
     version   what it says about its version.
     flags     the flags for a library, without the names of files.
+    options   the options in $CC. They stand behind the flags, so that they win.
     """
 
     command: tuple[str, ...]
     kind: str
     version: str
     flags: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """All that decides the machine code, besides the C text."""
-        arguments = self.command[1:]
-        return json.dumps([self.kind, self.version, arguments, self.flags, processor()])
+        arguments = self.command[1:], self.flags, self.options
+        return json.dumps([self.kind, self.version, arguments, processor()])
+
+    def library_command(self, library: str, source: str) -> list[str]:
+        """Returns the command that compiles a file as a library."""
+        return [*self.command, *self.flags, *self.options, "-o", library, source]
 
     def describe(self) -> str:
         """Returns the first line of the version and the command, for people."""
@@ -130,9 +137,9 @@ def _find(setting: str, path: str, folder: str | None) -> Compiler | str:
         commands = [*_candidates(setting)]
     except ValueError as error:
         return f"$CC cannot be read: {error}"
-    for command in commands:
+    for command, options in commands:
         try:
-            return _examine(command, folder)
+            return _examine(command, options, folder)
         except (OSError, ValueError) as error:
             reasons.append(f"{shlex.join(command)}: {error}")
     if setting.strip():
@@ -141,26 +148,31 @@ def _find(setting: str, path: str, folder: str | None) -> Compiler | str:
     return f"no C compiler works: {'; '.join(reasons)}" if reasons else missing
 
 
-def _candidates(setting: str) -> Iterator[tuple[str, ...]]:
-    """Yields the commands of compilers that may be there."""
+def _candidates(setting: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yields the commands of compilers that may be there, with their options."""
     if setting.strip():
         yield _split(setting)
         return
     for name in NAMES:
         program = shutil.which(name)
         if program and not _asks_to_install(program):
-            yield (program,)
+            yield (program,), ()
     if find_spec("ziglang"):
-        yield (sys.executable, "-m", "ziglang", "cc")
+        yield (sys.executable, "-m", "ziglang", "cc"), ()
 
 
-def _split(setting: str) -> tuple[str, ...]:
-    """Returns the program and the arguments in $CC, which may be quoted."""
+def _split(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the command in $CC and the options behind it. Both may be quoted.
+
+    >>> _split("/opt/cache /opt/gcc -O1 -g")
+    (('/opt/cache', '/opt/gcc'), ('-O1', '-g'))
+    """
     if os.name == "nt":  # a backslash is part of a path
         program, *rest = (part.strip('"') for part in shlex.split(setting, posix=False))
     else:
         program, *rest = shlex.split(setting)
-    return (shutil.which(program) or program, *rest)
+    last = max((k for k, part in enumerate(rest, 1) if not part.startswith("-")), default=0)
+    return (shutil.which(program) or program, *rest[:last]), tuple(rest[last:])
 
 
 def _asks_to_install(program: str) -> bool:
@@ -171,39 +183,40 @@ def _asks_to_install(program: str) -> bool:
     return answer.returncode != 0
 
 
-def _examine(command: tuple[str, ...], folder: str | None) -> Compiler:
+def _examine(command: tuple[str, ...], options: tuple[str, ...], folder: str | None) -> Compiler:
     """Returns a compiler with its version and flags; raises OSError or ValueError if it does not
     work."""
     if command[0].lower().endswith((".bat", ".cmd")):
         raise ValueError("a batch file runs in a shell")
-    facts = Path(folder) / "native" / f"{_facts_key(command)}.json" if folder else None
-    if facts is not None and (stored := _read_facts(facts, command)) is not None:
+    facts = Path(folder) / "native" / f"{_facts_key(command, options)}.json" if folder else None
+    if facts is not None and (stored := _read_facts(facts, command, options)) is not None:
         return stored
     here = new_folder()
     try:
         version = _version(command, here)
-        flags = _accepted_flags(lambda flags: _probe(command, flags, here))
+        compiler = Compiler(command, _kind(command, version), version, (), options)
+        flags = _accepted_flags(lambda flags: _probe(replace(compiler, flags=flags), here))
+        compiler = replace(compiler, flags=flags)
     finally:
         remove_folder(here)
-    compiler = Compiler(command, _kind(command, version), version, flags)
     if facts is not None:
         _write_facts(facts, compiler)
     return compiler
 
 
-def _facts_key(command: Sequence[str]) -> str:
-    """Returns the name of the file that has what was learnt of a compiler."""
+def _facts_key(command: Sequence[str], options: Sequence[str]) -> str:
+    """Returns the name of the file with the facts about a compiler."""
     status = os.stat(command[0])
-    what = [_FACTS, command, status.st_size, status.st_mtime_ns, _package_version()]
+    what = [_FACTS, command, options, status.st_size, status.st_mtime_ns, _package_version()]
     text = json.dumps([*what, REQUIRED, WANTED, PROBE, processor()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _read_facts(path: Path, command: tuple[str, ...]) -> Compiler | None:
+def _read_facts(path: Path, command: tuple[str, ...], options: tuple[str, ...]) -> Compiler | None:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         kind, version = str(facts["kind"]), str(facts["version"])
-        return Compiler(command, kind, version, tuple(map(str, facts["flags"])))
+        return Compiler(command, kind, version, tuple(map(str, facts["flags"])), options)
     except (OSError, ValueError, KeyError, TypeError):
         return None  # missing, damaged, or of another format
 
@@ -272,11 +285,11 @@ def _accepted_flags(probe: Callable[[tuple[str, ...]], str]) -> tuple[str, ...]:
     return accepted
 
 
-def _probe(command: Sequence[str], flags: Sequence[str], folder: Path) -> str:
+def _probe(compiler: Compiler, folder: Path) -> str:
     """Compiles the probe and loads it. Returns why that fails, or nothing."""
     (folder / "probe.c").write_text(PROBE, encoding="utf-8")
     library = Path(tempfile.mkdtemp(dir=folder), f"probe{library_suffix()}")
-    answer = run_compiler([*command, *flags, "-o", str(library), "probe.c"], folder)
+    answer = run_compiler(compiler.library_command(str(library), "probe.c"), folder)
     if answer.returncode:
         return answer.stderr or f"it ends with code {answer.returncode}"
     try:

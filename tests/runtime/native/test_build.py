@@ -88,7 +88,8 @@ def test_the_key_has_all_that_decides(
         yield library_key(ANSWER + " ", c_compiler)
         yield library_key(ANSWER, replace(c_compiler, flags=(*c_compiler.flags, "-O1")))
         yield library_key(ANSWER, replace(c_compiler, version="another"))
-        yield library_key(ANSWER, replace(c_compiler, command=(*c_compiler.command, "-g")))
+        yield library_key(ANSWER, replace(c_compiler, command=(*c_compiler.command, "cc")))
+        yield library_key(ANSWER, replace(c_compiler, options=("-g",)))
         with monkeypatch.context() as patch:
             patch.setattr(build_module, "__version__", "another")
             yield library_key(ANSWER, c_compiler)
@@ -96,7 +97,7 @@ def test_the_key_has_all_that_decides(
             patch.setattr(f"{Compiler.__module__}.processor", lambda: "another")
             yield library_key(ANSWER, c_compiler)
 
-    assert len({*keys()}) == 7
+    assert len({*keys()}) == 8
 
 
 DAMAGE = {
