@@ -18,10 +18,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 
 class Array(NamedTuple):
-    """An array. Each size is a number or the name of a symbolic size."""
+    """An array. Each size is a number or the name of a symbolic size.
+
+    ``is_tensor`` is true for the array of a Tensor. An input may then be a Tensor or a Parameter
+    without hooks. An output is a new Tensor.
+    """
 
     dtype: str
     shape: tuple[int | str, ...]
+    is_tensor: bool = False
 
 
 class Number(NamedTuple):

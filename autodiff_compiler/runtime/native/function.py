@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.context import compile_cache
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.runtime.native.build import build
 from autodiff_compiler.runtime.native.description import Array, Description, ErrorRow, Input
@@ -46,15 +48,23 @@ def repaired(inputs: Sequence[Input], arguments: Sequence[Any]) -> tuple[Any, ..
     or shape."""
     results = []
     for wanted, argument in zip(inputs, arguments):
-        if isinstance(wanted, Array):
-            if not _is_of_type(wanted, argument):
-                return False
-            dtype = np.dtype(wanted.dtype)
-            argument = np.require(argument, dtype, ["C_CONTIGUOUS", "ALIGNED"])
-            if argument.dtype.num != dtype.num:  # long and long long, for example
-                argument = argument.view(dtype)
-        results.append(argument)
+        if not isinstance(wanted, Array):
+            results.append(argument)
+            continue
+        if wanted.is_tensor and (type(argument) not in (Tensor, Parameter) or argument._hooks):
+            return False
+        array = argument._data if wanted.is_tensor else argument
+        if not _is_of_type(wanted, array):
+            return False
+        array = _copied_if_needed(array, np.dtype(wanted.dtype))
+        results.append(wrap(array) if wanted.is_tensor else array)
     return tuple(results)
+
+
+def _copied_if_needed(array: Any, dtype: np.dtype) -> np.ndarray:
+    """Returns an array in contiguous, aligned memory and with exactly this dtype."""
+    array = np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    return array if array.dtype.num == dtype.num else array.view(dtype)  # such as long long
 
 
 def _is_of_type(wanted: Array, argument: Any) -> bool:

@@ -70,8 +70,8 @@ typedef struct {
 } Time;
 
 static struct Python {
-    const void *array_type, *float_type, *int_type;
-    Object *not_implemented, *true_object;
+    const void *array_type, *float_type, *int_type, *tensor_type, *parameter_type;
+    Object *not_implemented, *true_object, *empty_tuple;
     Object *(*new_array)(const void *type, int rank, const intptr_t *shape, int type_number,
                          const intptr_t *strides, void *data, int item_bytes, int flags,
                          Object *like);
@@ -97,6 +97,7 @@ static struct Python {
     int (*check_signals)(void);
     Object *(*error_occurred)(void);
     Object *(*no_memory)(void);
+    Object *(*new_object)(const void *type, intptr_t items);
     void *(*save_thread)(void);
     void (*restore_thread)(void *);
     int (*clock)(int, Time *);       /* clock_gettime, or NULL */
@@ -104,6 +105,7 @@ static struct Python {
     void *product_f32, *product_f64; /* cblas_sgemm and cblas_dgemm, or NULL */
     intptr_t products_are_64_bit;
     intptr_t clock_number;
+    intptr_t data_offset, hooks_offset; /* of the slots of a Tensor */
 } py;
 
 static Object *not_implemented(void) {
@@ -117,7 +119,7 @@ enum { ARRAY, FLOAT, INT, BOOL, SCALAR };
 
 /* An input or output. A dimension of -1 - k is the size of number k. */
 typedef struct {
-    int32_t kind, type_number, rank, reserved;
+    int32_t kind, type_number, rank, is_tensor;
     const int64_t *shape;
     Descriptor *descriptor;
 } Argument;
@@ -136,7 +138,7 @@ typedef struct {
     int64_t symbols, sizes;  /* how many sizes are unified, and how many there are */
     int64_t least_size;      /* of a unified size */
     int64_t workspace_bytes; /* -1 - k: the size of number k */
-    int64_t needs_services, needs_workspace, is_long;
+    int64_t needs_services, needs_workspace, is_long, takes_tensors;
 } Description;
 
 enum { SPARE_WORKSPACES = 4 };
@@ -372,6 +374,7 @@ typedef union {
 typedef struct {
     void **pointers;
     Object **results;
+    Object **held;   /* the arrays of Tensors: another thread may replace them */
     Number *numbers; /* of the inputs, then of the outputs */
     int64_t *sizes;
 } Frame;
@@ -379,7 +382,7 @@ typedef struct {
 static size_t frame_bytes(const Description *about) {
     int64_t ends = about->input_count + about->output_count;
     return (size_t)((ends + about->symbols + 2) * (int64_t)sizeof(void *) +
-                    (about->output_count + 1) * (int64_t)sizeof(Object *) +
+                    (ends + 2) * (int64_t)sizeof(Object *) +
                     (ends + 1) * (int64_t)sizeof(Number) +
                     (about->sizes + 1) * (int64_t)sizeof(int64_t));
 }
@@ -391,6 +394,7 @@ static Frame lay_out(const Description *about, void *memory) {
     frame.sizes = (int64_t *)(frame.numbers + ends + 1);
     frame.pointers = (void **)(frame.sizes + about->sizes + 1);
     frame.results = (Object **)(frame.pointers + ends + about->symbols + 2);
+    frame.held = frame.results + about->output_count + 1;
     return frame;
 }
 
@@ -409,9 +413,23 @@ static bool shape_fits(const Description *about, const Argument *input, const Ar
     return true;
 }
 
+static Object **slot(Object *object, intptr_t offset) {
+    return (Object **)((char *)object + offset);
+}
+
+/* Returns the array of a Tensor or Parameter without hooks, with a reference, or NULL. */
+static Object *hold_array(Object *object) {
+    if (object->type != py.tensor_type && object->type != py.parameter_type) return NULL;
+    if (*slot(object, py.hooks_offset) != py.empty_tuple) return NULL;
+    Object *array = *slot(object, py.data_offset);
+    if (array) py.increment(array);
+    return array;
+}
+
 static bool read_array(const Description *about, const Argument *input, Object *object,
-                       Frame *frame, void **pointer) {
-    if (object->type != py.array_type) return false;
+                       Frame *frame, int64_t place) {
+    if (input->is_tensor) object = frame->held[place] = hold_array(object);
+    if (!object || object->type != py.array_type) return false;
     const Array *array = (const Array *)object;
     const Descriptor *descriptor = array->descriptor;
     if (descriptor != input->descriptor &&
@@ -420,7 +438,7 @@ static bool read_array(const Description *about, const Argument *input, Object *
         return false;
     if (array->rank != input->rank) return false;
     if ((~array->flags & (C_CONTIGUOUS | ALIGNED)) != 0) return false;
-    *pointer = array->data;
+    frame->pointers[place] = array->data;
     return shape_fits(about, input, array, frame->sizes);
 }
 
@@ -444,10 +462,11 @@ static bool read_number(const Argument *input, Object *object, Number *number) {
 
 static bool read_arguments(const Description *about, Object *const *arguments, Frame *frame) {
     for (int64_t k = 0; k < about->symbols; k++) frame->sizes[k] = -1;
+    for (int64_t k = 0; k < about->input_count; k++) frame->held[k] = NULL;
     for (int64_t k = 0; k < about->input_count; k++) {
         const Argument *input = about->inputs + k;
         if (input->kind == ARRAY) {
-            if (!read_array(about, input, arguments[k], frame, frame->pointers + k)) return false;
+            if (!read_array(about, input, arguments[k], frame, k)) return false;
         } else {
             frame->pointers[k] = frame->numbers + k;
             if (!read_number(input, arguments[k], frame->numbers + k)) return false;
@@ -504,17 +523,30 @@ static bool make_numbers(const Description *about, Frame *frame) {
     return true;
 }
 
+/* Returns a Tensor of an array. It takes over the reference. */
+static Object *make_tensor(Object *array) {
+    Object *tensor = py.new_object(py.tensor_type, 0);
+    if (!tensor) {
+        py.decrement(array);
+        return NULL;
+    }
+    py.increment(py.empty_tuple);
+    *slot(tensor, py.hooks_offset) = py.empty_tuple;
+    *slot(tensor, py.data_offset) = array;
+    return tensor;
+}
+
 /* Returns the results as the description packs them. It takes over the references. */
-static Object *pack(const int32_t **packing, Object **results) {
+static Object *pack(const Description *about, const int32_t **packing, Object **results) {
     int32_t what = *(*packing)++;
     if (what >= 0) {
         Object *result = results[what];
         results[what] = NULL;
-        return result;
+        return about->outputs[what].is_tensor ? make_tensor(result) : result;
     }
     Object *tuple = py.tuple_new(-1 - what);
     for (int32_t k = 0; tuple && k < -1 - what; k++) {
-        Object *item = pack(packing, results);
+        Object *item = pack(about, packing, results);
         if (!item || py.tuple_set_item(tuple, k, item)) {
             py.decrement(tuple);
             return NULL;
@@ -523,9 +555,9 @@ static Object *pack(const int32_t **packing, Object **results) {
     return tuple;
 }
 
-static void drop_results(const Description *about, Object **results) {
-    for (int64_t k = 0; k < about->output_count; k++)
-        if (results[k]) py.decrement(results[k]);
+static void drop(Object **objects, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+        if (objects[k]) py.decrement(objects[k]);
 }
 
 /* ---- calls */
@@ -589,14 +621,17 @@ static bool enter(Plan *plan, Frame *frame) {
 static Object *run_in(Plan *plan, Object *const *arguments, void *memory) {
     const Description *about = &plan->about;
     Frame frame = lay_out(about, memory);
-    if (!read_arguments(about, arguments, &frame))
-        return py.error_occurred() ? NULL : not_implemented();
     Object *result = NULL;
-    if (make_results(about, &frame) && enter(plan, &frame) && make_numbers(about, &frame)) {
-        const int32_t *packing = about->packing;
-        result = pack(&packing, frame.results);
+    if (!read_arguments(about, arguments, &frame)) {
+        if (!py.error_occurred()) result = not_implemented();
+    } else {
+        if (make_results(about, &frame) && enter(plan, &frame) && make_numbers(about, &frame)) {
+            const int32_t *packing = about->packing;
+            result = pack(about, &packing, frame.results);
+        }
+        if (!result) drop(frame.results, about->output_count);
     }
-    if (!result) drop_results(about, frame.results);
+    if (about->takes_tensors) drop(frame.held, about->input_count);
     return result;
 }
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.runtime.native.blas import find_blas
 from autodiff_compiler.runtime.native.build import Library, build
 from autodiff_compiler.runtime.native.description import (
@@ -39,7 +41,7 @@ _FUNCTIONS = """
     PyBool_FromLong PyTuple_New PyTuple_SetItem PyTuple_GetItem PyTuple_Size PyObject_CallObject
     Py_IncRef Py_DecRef PyCapsule_New PyCapsule_GetPointer PyCFunction_NewEx PyMem_RawMalloc
     PyMem_RawRealloc PyMem_RawFree PyErr_CheckSignals PyErr_Occurred PyErr_NoMemory
-    PyEval_SaveThread PyEval_RestoreThread
+    PyType_GenericAlloc PyEval_SaveThread PyEval_RestoreThread
 """.split()
 _LOCK = threading.Lock()
 _LIBRARIES: list[Library] = []
@@ -52,7 +54,7 @@ class _Argument(ctypes.Structure):
         ("kind", ctypes.c_int32),
         ("type_number", ctypes.c_int32),
         ("rank", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
+        ("is_tensor", ctypes.c_int32),
         ("shape", _Sizes),
         ("descriptor", ctypes.c_void_p),
     )
@@ -73,6 +75,7 @@ class _Description(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("symbols", "sizes", "least_size")),
         ("workspace_bytes", ctypes.c_int64),
         *((name, ctypes.c_int64) for name in ("needs_services", "needs_workspace", "is_long")),
+        ("takes_tensors", ctypes.c_int64),
     )
 
 
@@ -124,6 +127,9 @@ def make_callable(
         needs_services=description.services,
         needs_workspace=workspace != 0,
         is_long=description.is_long,
+        takes_tensors=any(
+            isinstance(each, Array) and each.is_tensor for each in description.inputs
+        ),
     )
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Description))
     function: Callable[..., Any] = make(_glue(compiler, folder).address("make_callable"))(
@@ -145,6 +151,7 @@ def _argument(end: Input | Output, size_numbers: dict[str, int], alive: list[Any
         kind=_KINDS["array" if isinstance(end, Array) else "scalar"],
         type_number=dtype.num,
         rank=len(sizes),
+        is_tensor=getattr(end, "is_tensor", False),
         shape=array,
         descriptor=id(dtype),
     )
@@ -172,19 +179,31 @@ def _initialise(library: Library) -> None:
     """Gives the library the addresses of all that it uses of Python, NumPy and the BLAS."""
     table = [
         numpy_address("PyArray_Type"),
-        *map(id, (float, int, NotImplemented, True)),
+        *map(id, (float, int, Tensor, Parameter, NotImplemented, True, ())),
         *map(numpy_address, ("PyArray_New", "PyArray_Scalar")),
         *map(python_address, _FUNCTIONS),
         *_clock(),
     ]
     blas = find_blas()
     table += [blas.sgemm, blas.dgemm, blas.is_64_bit] if blas else [0, 0, 0]
-    table.append(getattr(time, "CLOCK_MONOTONIC", 0))
+    table += [getattr(time, "CLOCK_MONOTONIC", 0), _slot_offset("_data"), _slot_offset("_hooks")]
     addresses = (ctypes.c_void_p * len(table))(*table)
     call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     wanted = call(library.address("initialise"))(addresses, ctypes.sizeof(addresses))
     if wanted:
         raise NativeUnavailable(f"the glue wants {wanted} bytes, not {ctypes.sizeof(addresses)}")
+
+
+def _slot_offset(name: str) -> int:
+    """Returns the place of a slot in a Tensor, in bytes."""
+    tensor, mark = Tensor(0), object()
+    setattr(tensor, name, mark)
+    step = ctypes.sizeof(ctypes.c_void_p)
+    places = range(object.__basicsize__, Tensor.__basicsize__, step)
+    (offset,) = (
+        k for k in places if ctypes.c_void_p.from_address(id(tensor) + k).value == id(mark)
+    )
+    return offset
 
 
 def _clock() -> tuple[int, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import threading
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -10,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autodiff_compiler import Parameter, Tensor
 from autodiff_compiler.runtime.native import Array, Compiler, Description, Number, Scalar
 from autodiff_compiler.runtime.native import function as function_module
 from autodiff_compiler.runtime.native.build import Library, build
 from autodiff_compiler.runtime.native.function import load_native
+from tests.runtime.native import gradients
 from tests.runtime.native.gradients import CALL_ROWS, CALL_SQUARES, HEAD, ROWS, SQUARES
 
 X = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
@@ -266,6 +270,108 @@ def test_functions_are_freed_with_their_libraries(
     gone = weakref.ref(function)
     del function
     assert gone() is None and libraries[0]() is None
+
+
+def with_tensors(about: Description) -> Description:
+    """Returns a description in which all arrays are those of Tensors."""
+    ends = (
+        [each._replace(is_tensor=True) if isinstance(each, Array) else each for each in many]
+        for many in (about.inputs, about.outputs)
+    )
+    inputs, outputs = map(tuple, ends)
+    return replace(about, inputs=inputs, outputs=outputs)
+
+
+@pytest.fixture(scope="module")
+def tensor_squares(c_compiler: Compiler) -> Any:
+    return load_native(SQUARES, with_tensors(CALL_SQUARES), c_compiler)
+
+
+@pytest.mark.parametrize("make", [Tensor, Parameter])
+def test_tensors_and_parameters(tensor_squares: Any, make: Any) -> None:
+    x = make(X)
+    value, (d_x, d_y) = tensor_squares(x, 0.5)
+    assert type(d_x) is Tensor and d_x._hooks == () and not hasattr(d_x, "_init")
+    check_squares((value, (d_x.asnumpy(), d_y)))
+    assert "Float32" in repr(d_x) and isinstance(d_x + d_x, Tensor)
+    for layout in ("Fortran", "unaligned", "swapped", "read-only"):
+        x._data = LAYOUTS[layout](X)
+        value, (d_x, d_y) = tensor_squares(x, 0.5)
+        check_squares((value, (d_x.asnumpy(), d_y)))
+
+
+def test_other_tensors_are_refused(tensor_squares: Any, squares: Any) -> None:
+    class Sub(Tensor):
+        pass
+
+    hooked, strided = Tensor(X), Tensor(X)
+    hooked.register_hook(lambda gradient: gradient)
+    strided._data = np.repeat(X, 2, 1)[:, ::2]
+    strided.register_hook(lambda gradient: gradient)
+    wrong = [X, None, 1.0, hooked, strided, Sub(X), Tensor(X.astype(np.float64)), Tensor(X[0])]
+    for x in wrong:
+        assert tensor_squares(x, 0.5) is NotImplemented
+    assert squares(Tensor(X), 0.5) is NotImplemented
+
+
+def test_references_of_tensors_are_balanced(tensor_squares: Any) -> None:
+    x, wrong = Tensor(X), Tensor(X.astype(np.float64))
+    strided, hooked = Tensor(X), Tensor(X)
+    strided._data = np.repeat(X, 2, 1)[:, ::2]
+    hooked.register_hook(lambda gradient: gradient)
+    tensors = [x, wrong, strided, hooked]
+    things = [Tensor, *tensors, *(each._data for each in tensors)]
+
+    def work() -> None:
+        for _ in range(1000):
+            for each in tensors:
+                tensor_squares(each, 0.5)
+
+    work()
+    before = [*map(sys.getrefcount, things)]
+    work()
+    assert [*map(sys.getrefcount, things)] == before
+    _, (d_x, _) = tensor_squares(x, 0.5)
+    array, gone = d_x._data, weakref.ref(d_x)
+    assert sys.getrefcount(d_x) == 2 and sys.getrefcount(array) == 3 and gc.is_tracked(d_x)
+    del d_x
+    assert gone() is None and sys.getrefcount(array) == 2
+
+
+def test_an_array_stays_while_it_is_used(c_compiler: Compiler) -> None:
+    """Another thread gives the Tensor another array during a call."""
+    about = with_tensors(gradients.CALL_WAIT_LONG)
+    wait = load_native(gradients.WAIT, about, c_compiler)
+    x = Tensor(np.zeros(1, np.int32))
+
+    def change() -> None:
+        gone = weakref.ref(x._data)
+        x._data = np.ones(1, np.int32)
+        alive.append(gone() is not None)
+        if gone() is not None:
+            gone().fill(1)
+
+    alive: list[bool] = []
+    threading.Timer(0.1, change).start()
+    assert wait(x) is True and alive == [True]
+
+
+def test_results_too_large_for_memory(c_compiler: Compiler) -> None:
+    """The first result has memory already when the second has none."""
+    text = HEAD + (
+        "int32_t f(void **p) { return 0; }\n"
+        "int32_t sizes(int64_t *s) { s[1] = s[0] == 1 ? -5 : 1LL << 60; return 0; }"
+    )
+    results = Array("float64", ("n",)), Array("float64", ("huge",))
+    about = Description(
+        "f", "f", (Array("int8", ("n",)),), results, derived=("huge",), derive_sizes="sizes"
+    )
+    function = load_native(text, about, c_compiler)
+    for _ in range(3):
+        with pytest.raises((MemoryError, ValueError)):
+            function(np.zeros(1_000_000, np.int8))
+        with pytest.raises(ValueError, match="negative"):
+            function(np.zeros(1, np.int8))
 
 
 def test_wrong_packings_are_refused(c_compiler: Compiler) -> None:
