@@ -207,13 +207,6 @@ RUN_BY: dict[str, str] = {
     "passes.memory.resolve_conflicts": NEIGHBOURS,
     "program": THROWN,
     "runtime.compiled_function": NEIGHBOURS,
-    "runtime.native.blas": "runtime/native/test_services.py::test_products_are_numpys",
-    "runtime.native.description": "runtime/native/test_calls.py::test_wrong_packings_are_refused",
-    "runtime.native.function": "runtime/native/test_calls.py::test_numbers_keep_their_types",
-    "runtime.native.glue": "runtime/native/test_calls.py::test_numbers_keep_their_types",
-    "runtime.native.temporary": (
-        "runtime/native/test_build.py::test_without_a_folder_nothing_is_stored"
-    ),
     "runtime.static_arguments": THROWN,
     "span": THROWN,
     "stages.derivatives": NEIGHBOURS,
@@ -286,8 +279,6 @@ NAMED_IN: dict[str, str] = {
     "ops.operations": "ops/test_namespaces.py",
     "ops.primitives.losses": "ops/neural/test_losses.py nn/layers/test_layers.py",
     "ops.primitives.pooling": "ops/neural/test_pooling.py",
-    "runtime.native.errors": "runtime/native/test_build.py",
-    "runtime.native.processor": "runtime/native/test_toolchain.py",
     "testing.samples": "operators/test_records.py operators/test_values.py",
     "testing.sampling": "operators/test_records.py operators/test_values.py ops/test_kinks.py",
     "version": "test_package.py",

@@ -41,7 +41,7 @@ WANTED: tuple[tuple[str, ...], ...] = (
     ("-fopenmp-simd",),
     ("-ffreestanding",),
     ("-nostdlib",),
-    ("-g0",),  # no paths: equal texts give equal libraries
+    ("-g0",),  # no paths in the library
 )
 #: All that printed files may use of a compiler: vectors, a copy of memory, and a large frame.
 PROBE = """\

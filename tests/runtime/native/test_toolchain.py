@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, find_compiler, toolchain
-from autodiff_compiler.runtime.native.processor import processor
 
 Patch = pytest.MonkeyPatch
 #: PATH outside of the tests.
@@ -189,10 +188,6 @@ def test_the_package_is_the_last_resort(
     install(machine, "cc", c_compiler)
     toolchain._find.cache_clear()
     assert find_compiler().command == (str(machine / "cc"),)
-
-
-def test_the_processor_is_described() -> None:
-    assert processor() == processor() and len(processor().splitlines()) >= 3
 
 
 def test_a_compiler_describes_itself(c_compiler: Compiler) -> None:

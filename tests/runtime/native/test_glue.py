@@ -1,4 +1,4 @@
-"""What compiled functions ask of Python: memory, products, errors, interrupts, other threads."""
+"""Services for compiled functions: memory, errors, interrupts, other threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.runtime.native import Compiler, Description
-from autodiff_compiler.runtime.native.blas import find_blas
 from autodiff_compiler.runtime.native.function import load_native
 from tests.runtime.native import gradients
 
@@ -27,25 +26,6 @@ def tape(c_compiler: Compiler) -> Any:
 @pytest.fixture(scope="module")
 def item(c_compiler: Compiler) -> Any:
     return load_native(gradients.ITEM, gradients.CALL_ITEM, c_compiler)
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 4), (65, 33, 17), (300, 200, 100)])
-def test_products_are_numpys(
-    c_compiler: Compiler, dtype: str, transposed: bool, sizes: tuple[int, int, int]
-) -> None:
-    if find_blas() is None:
-        pytest.skip("this NumPy has no BLAS that can be found")
-    m, k, n = sizes
-    random = np.random.default_rng(k)
-    a = random.normal(size=(m, k)).astype(dtype)
-    b = random.normal(size=(m if transposed else k, n)).astype(dtype)
-    product = load_native(*gradients.product(dtype, transposed), c_compiler)
-    c = product(a, b, transposed)
-    wanted = 2 * (a.T if transposed else a) @ b
-    assert c.dtype == wanted.dtype and c.shape == wanted.shape
-    np.testing.assert_allclose(c, wanted, rtol=1e-5, atol=1e-6 * k)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 1000, 999, 100_000, 3_000_001])
