@@ -36,11 +36,10 @@ func @f(%x: float, %go: bool) -> (float, float) {
 from __future__ import annotations
 
 from collections.abc import Hashable
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core.structure import reshape
@@ -49,7 +48,7 @@ from autodiff_compiler.passes.core.traversal import with_body, with_ops
 
 def cse(function: Function) -> Function:
     """Eliminates the operations of ``function`` whose value is already computed."""
-    search = _Search(_kept_apart(function.body))
+    search = _Search()
     body = search.region(function.body)
     return with_body(function, rename(body, search.names) if search.names else body)
 
@@ -57,8 +56,7 @@ def cse(function: Function) -> Function:
 class _Search:
     """The elimination in one function: ``available`` are the operations by what they compute."""
 
-    def __init__(self, kept_apart: AbstractSet[AnyOperand]) -> None:
-        self.kept_apart = kept_apart
+    def __init__(self) -> None:
         self.effects = Effects()
         self.mapping: dict[Value, AnyOperand] = {}
         #: Results that stay, with the eliminated result that has the better name.
@@ -71,7 +69,7 @@ class _Search:
             operands = substitute_operands(op.operands, self.mapping)
             now = op if operands is op.operands else replace(op, operands=operands)
             now = map_regions(now, self.region)
-            key = None if self.stays(now) else _key(now)
+            key = None if now.regions or self.effects.has(now) else _key(now)
             earlier = None if key is None else self.available.get(key)
             if earlier is None and (reshaped := self.reshaped_reduction(now)) is not None:
                 now, key = reshaped, _key(reshaped)
@@ -86,15 +84,6 @@ class _Search:
         for key in entered:
             del self.available[key]
         return with_ops(region, ops, substitute_operands(region.yields, self.mapping))
-
-    def stays(self, op: Op) -> bool:
-        """True if an operation must not be merged with another one."""
-        return (
-            bool(op.regions)
-            or self.effects.has(op)
-            or op.name == "full"
-            and not self.kept_apart.isdisjoint(op.results)
-        )
 
     def reshaped_reduction(self, op: Op) -> Op | None:
         """Returns ``op`` as a reshape of a reduction that differs in ``keepdims`` only."""
@@ -113,15 +102,6 @@ class _Search:
             self.mapping[removed] = remaining
             if removed.has_user_name and not remaining.has_user_name:
                 self.names.setdefault(remaining, removed)
-
-
-def _kept_apart(body: Region) -> set[AnyOperand]:
-    """Returns the values that a loop starts from or a function returns.
-
-    Two of them may be arrays of zeros. As one array, they would have to be copied.
-    """
-    inits = [init for op in body.walk() if op.name in ("for", "while") for init in Loop(op).inits]
-    return {*inits, *body.yields}
 
 
 def _key(op: Op) -> Hashable:
