@@ -73,6 +73,7 @@ def test_a_built_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     assert home.resolve() in package.resolve().parents
     assert (package / "py.typed").is_file()
     assert (package / "common" / "tensor_methods.pyi").is_file()
+    assert (package / "runtime" / "native" / "glue.c").is_file()
     assert run(scripts / "autodiff-compiler", "--version", cwd=away).split()[1] == __version__
 
     here = subprocess.run(

@@ -65,7 +65,7 @@ def build(text: str, compiler: Compiler, folder: str | None = None) -> Library:
     Raises CompilerRefused if the compiler finds faults in the text. Raises NativeUnavailable if it
     cannot run, write its result or load it.
     """
-    cache = Path(folder) / "native" if folder else None
+    cache = Path(folder).absolute() / "native" if folder else None
     name = library_key(text, compiler)
     if cache is not None and (stored := _stored(cache, name)) is not None:
         with suppress(OSError):  # such as a folder that is mounted without execution

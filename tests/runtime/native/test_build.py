@@ -68,6 +68,14 @@ def test_the_second_time_it_is_found(c_compiler: Compiler, folder: str, fails: A
     assert names(folder) == sorted([key, f"{digest}{library_suffix()}"])
 
 
+def test_the_folder_may_be_relative(
+    c_compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    library = build(ANSWER, c_compiler, "cache")
+    assert answer(library) == 42 and library.path.is_relative_to(tmp_path / "cache")
+
+
 def test_without_a_folder_nothing_is_stored(c_compiler: Compiler) -> None:
     first, second = build(ANSWER, c_compiler), build(ANSWER, c_compiler)
     assert not second.from_disk and first.path != second.path
