@@ -44,6 +44,9 @@ RUN_BY: dict[str, str] = {
     "common.mutable": "frontend/test_helpers.py::test_a_mutable_thing_is_the_thing",
     "common.random": "ops/functions/test_random.py::test_draws_are_made_once_and_kept",
     "common.tensor_data": "frontend/test_syntax.py::test_value_and_gradient[comprehensions]",
+    "emit.c.library.record": (
+        "emit/c/library/test_table.py::test_what_a_function_needs_precedes_it"
+    ),
     "emit.function_text": THROWN,
     "emit.literal_sites": "emit/test_shared_functions.py::test_each_rank_is_one_function",
     "emit.memory_report.backward_readers": THROWN,
@@ -287,6 +290,7 @@ NAMED_IN: dict[str, str] = {
 #: Packages and modules that a table of cases covers as a whole: pattern -> file of tests. Each has
 #: a proof in ``tests/architecture/test_mirror.py``.
 TABLES: dict[str, str] = {
+    "emit.c.library.*": "emit/c/library/test_table.py",
     "operators.*": "operators/test_records.py",
     "passes.simplify.algebra.*": "passes/simplify/algebra/test_simplify_algebra.py",
     "testing.*_samples": "operators/test_records.py",

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import autodiff_compiler.operators as _definitions  # noqa: F401  fills OPERATORS
+from autodiff_compiler.emit.c.library import FUNCTIONS, needs
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.passes.core.patterns import Rule
 from autodiff_compiler.passes.registry import REGISTRY, Pass
@@ -143,7 +144,17 @@ def is_sampled(module: ModuleType) -> set[str]:
     return {name for table in tables for name in table if SAMPLES.get(name) != table[name]}
 
 
+def has_sweeps(module: ModuleType) -> set[str]:
+    """Returns the C functions of a module that no test calls and no other function needs."""
+    from tests.emit.c.library.test_table import TESTED
+
+    needed = {name for each in FUNCTIONS for name in needs(each)}
+    names = {each.name for each in module.FUNCTIONS} - needed
+    return {name for name in names if name.rpartition("_")[0] not in TESTED}
+
+
 PROOFS: dict[str, Callable[[ModuleType], set[str]]] = {
+    "emit.c.library.*": has_sweeps,
     "operators.*": has_samples,
     "passes.simplify.algebra.*": has_cases,
     "testing.*_samples": is_sampled,

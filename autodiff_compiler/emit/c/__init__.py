@@ -1,0 +1,1 @@
+"""The C target: functions of the compiler as C11 source."""
