@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from autodiff_compiler.ir.nodes import (
     Value,
     type_of,
 )
-from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef, value_type
+from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, PRECISION, OpDef, value_type
 from autodiff_compiler.ir.types import (
     INT,
     PROMOTION,
@@ -163,13 +164,16 @@ class Builder:
     def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
         """Adds an operation on values and literals; it is not evaluated, even on literals alone."""
         given = tuple(given)
-        if opdef.rounds(tuple(map(type_of, given))):
+        operand_types = tuple(map(type_of, given))
+        if opdef.rounds(operand_types):
             return self._in_float32(opdef, given, attrs)
         if opdef.promote is not None:
-            wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
-            given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
+            wanted = _promoted(opdef, operand_types, attrs)
+            if any(wanted):
+                given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
+                operand_types = tuple(map(type_of, given))
         try:
-            types = opdef.result_type(tuple(type_of(operand) for operand in given), attrs)
+            types = _result_type(opdef, operand_types, attrs)
         except CompileError as error:
             raise self.with_span(error) from None
         folded = self._project(opdef, given, attrs)
@@ -207,7 +211,7 @@ class Builder:
         """Adds a finished operation."""
         if self.watch is not None:
             self.watch(op)
-        self.ops.append(op)
+        self.blocks[-1].append(op)
         for result in op.results:
             self._producers[result] = op
         return op
@@ -310,6 +314,39 @@ class _At:
         if error is not None:
             note_place(error, self.builder.span)
         self.builder.span, self.builder.role = self.before
+
+
+def _promoted(
+    opdef: OpDef, types: tuple[Type, ...], attrs: Mapping[str, Any]
+) -> Sequence[str | None]:
+    """Returns the dtypes to which operands are cast. Without attributes they are cached."""
+    assert opdef.promote is not None
+    if attrs:
+        return opdef.promote(types, **attrs)
+    return _promoted_types(opdef, types, PROMOTION.numpy, PRECISION.double)
+
+
+def _result_type(opdef: OpDef, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
+    """Infers the result type, or a tuple of them. Without attributes it is cached."""
+    if attrs:
+        return opdef.result_type(types, attrs)
+    return _inferred_type(opdef, types, PROMOTION.numpy, PRECISION.double)
+
+
+# Types depend on the settings of this thread, which are therefore arguments.
+
+
+@lru_cache(maxsize=4096)
+def _promoted_types(
+    opdef: OpDef, types: tuple[Type, ...], *settings: bool
+) -> tuple[str | None, ...]:
+    assert opdef.promote is not None
+    return tuple(opdef.promote(types))
+
+
+@lru_cache(maxsize=4096)
+def _inferred_type(opdef: OpDef, types: tuple[Type, ...], *settings: bool) -> Any:
+    return opdef.result_type(types, {})
 
 
 def _promote_alike(left: Sequence[Type], right: Sequence[Type]) -> bool:

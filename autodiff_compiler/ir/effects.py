@@ -21,6 +21,8 @@ class Effects:
 
     def has(self, op: Op) -> bool:
         """True if running ``op`` twice, or never, differs from running it once."""
+        if not op.attrs and not op.regions and not op.opdef.effect:
+            return False
         return self._itself(op) or any([self.inside(region) for region in op.regions])
 
     def inside(self, region: Region) -> bool:

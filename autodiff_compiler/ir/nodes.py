@@ -134,6 +134,14 @@ class Region:
 
     def walk(self) -> Iterator[Op]:
         """Yields every operation, those of nested regions right after their owner."""
+        return self._walk_nested() if self.is_nested else iter(self.ops)
+
+    @cached_property
+    def is_nested(self) -> bool:
+        """True if an operation has a region."""
+        return bool([op for op in self.ops if op.regions])
+
+    def _walk_nested(self) -> Iterator[Op]:
         open_ones = [iter(self.ops)]
         while open_ones:
             for op in open_ones[-1]:

@@ -16,6 +16,7 @@ from autodiff_compiler.emit.memory_report.value_origins import ONE
 from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.emit.text.line_breaking import WIDTH
 from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.types import ArrayType, holds_arrays, item_size, size_of
 from autodiff_compiler.span import NOWHERE, Span
 
 HEAD = ("name", "type", "bytes", "made by", "needed by the gradient of")
@@ -48,6 +49,8 @@ def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     ``memory_table`` shows it.
     """
     forward, backward = functions
+    if _makes_few_bytes(forward):
+        return []
     saved = saved_values(forward, backward, names)
     total, arguments = saved_bytes(saved)
     saved_total = (total - arguments).number
@@ -65,6 +68,20 @@ def memory_summary(functions: Sequence[Function], names: Names) -> list[str]:
     if len(intermediate) > most:
         lines.append(f"    and {len(intermediate) - most} smaller ones")
     return lines
+
+
+def _makes_few_bytes(function: Function) -> bool:
+    """True if all results of a function without loops, branches and calls are small together."""
+    ops = function.body.ops
+    if any(op.regions or "callee" in op.attrs for op in ops):
+        return False
+    made = [result.type for op in ops if op.name != "make_tuple" for result in op.results]
+    arrays = [type_ for type_ in made if isinstance(type_, ArrayType)]
+    if not all(type_.is_static for type_ in arrays) or sum(map(holds_arrays, made)) > len(arrays):
+        return False
+    return (
+        sum(size_of(type_) + item_size("complex128") for type_ in arrays) < costs().reported_bytes
+    )
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:

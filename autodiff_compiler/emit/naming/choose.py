@@ -104,7 +104,7 @@ def reserved_words(block: Block) -> set[str]:
 
 def _texts(tree: ast.AST) -> set[str]:
     nodes = list(nodes_in(tree))
-    names = {n.id for n in nodes if isinstance(n, ast.Name) and value_in(n) is None}
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.id, Value)}
     for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:

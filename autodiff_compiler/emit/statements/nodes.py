@@ -248,9 +248,12 @@ def _values(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) 
     for tree in trees:
         augmented = isinstance(tree, ast.AugAssign)
         for node in nodes_in(tree):
-            value = value_in(node)
-            if value is not None and wanted(node, augmented):
-                yield value
+            if (
+                isinstance(node, ast.Name)
+                and isinstance(node.id, Value)
+                and wanted(node, augmented)
+            ):
+                yield node.id
 
 
 def with_local_names(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:

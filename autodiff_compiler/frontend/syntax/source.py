@@ -84,10 +84,13 @@ class Source:
 
     def _first_with_position(self, node: gast.AST) -> gast.AST:
         """Returns the first node at or below ``node`` with a position (operators have none)."""
-        for part in nodes_in(node):
-            if getattr(part, "lineno", None) and getattr(part, "end_lineno", None):
-                return part
-        return self.tree
+        if _has_position(node):
+            return node
+        return next(filter(_has_position, nodes_in(node)), self.tree)
+
+
+def _has_position(node: gast.AST) -> bool:
+    return bool(getattr(node, "lineno", None) and getattr(node, "end_lineno", None))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TypeVar
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -50,7 +51,7 @@ def with_ops(
 ) -> Region:
     """Returns ``region`` with other operations; the same object if all of them are the same."""
     yields = region.yields if yields is None else yields
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
+    same = len(ops) == len(region.ops) and all(map(is_, ops, region.ops))
     return region if same and yields is region.yields else Region(region.params, tuple(ops), yields)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import gast
 
-from autodiff_compiler.fast_ast import copied
+from autodiff_compiler.fast_ast import copied, nodes_in
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugar_early_exits
 from autodiff_compiler.frontend.syntax.desugar.insert_gradient import desugar_insert_gradient
 from autodiff_compiler.frontend.syntax.desugar.match_statement import desugar_match
@@ -17,23 +17,25 @@ from autodiff_compiler.frontend.syntax.desugar.walrus_tests import desugar_walru
 from autodiff_compiler.frontend.syntax.desugar.with_statement import desugar_with
 from autodiff_compiler.frontend.syntax.source import Source
 
-#: Each step takes a function's tree, may change it, and returns it.
-STEPS: Sequence[Callable[[gast.FunctionDef], gast.FunctionDef]] = (
-    desugar_walrus_tests,
-    desugar_insert_gradient,
-    desugar_match,
-    desugar_with,
-    desugar_nonlocal,
-    resolve_except_clauses,
-    desugar_early_exits,
+#: Each step takes a function's tree, may change it, and returns it. It changes no tree without a
+#: node of its kind.
+STEPS: Sequence[tuple[type[gast.AST], Callable[[gast.FunctionDef], gast.FunctionDef]]] = (
+    (gast.NamedExpr, desugar_walrus_tests),
+    (gast.With, desugar_insert_gradient),
+    (gast.Match, desugar_match),
+    (gast.With, desugar_with),
+    (gast.Nonlocal, desugar_nonlocal),
+    (gast.Try, resolve_except_clauses),
+    (gast.FunctionDef, desugar_early_exits),
 )
 
 
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """Returns the function in plain structure, as a new tree; functions inside it likewise."""
     tree = copied(function.tree if isinstance(function, Source) else function)
-    for step in STEPS:
-        tree = step(tree)
+    kinds = set(map(type, nodes_in(tree)))
+    for kind, step in STEPS:
+        tree = step(tree) if kind in kinds else tree
     return tree
 
 
