@@ -102,7 +102,6 @@ RUN_BY: dict[str, str] = {
         "frontend/test_syntax.py::test_value_and_gradient[comprehensions]"
     ),
     "frontend.control_flow.exceptions": THROWN,
-    "frontend.control_flow.learned_carries": NEIGHBOURS,
     "frontend.control_flow.loops": NEIGHBOURS,
     "frontend.control_flow.merge": THROWN,
     "frontend.control_flow.rolled_loop": THROWN,
