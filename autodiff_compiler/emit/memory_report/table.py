@@ -75,9 +75,9 @@ def _makes_few_bytes(function: Function) -> bool:
     ops = function.body.ops
     if any(op.regions or "callee" in op.attrs for op in ops):
         return False
-    made = [result.type for op in ops if op.name != "make_tuple" for result in op.results]
-    arrays = [type_ for type_ in made if isinstance(type_, ArrayType)]
-    if not all(type_.is_static for type_ in arrays) or sum(map(holds_arrays, made)) > len(arrays):
+    types = [result.type for op in ops if op.name != "make_tuple" for result in op.results]
+    arrays = [type_ for type_ in types if isinstance(type_, ArrayType)]
+    if not all(type_.is_static for type_ in arrays) or sum(map(holds_arrays, types)) > len(arrays):
         return False
     return (
         sum(size_of(type_) + item_size("complex128") for type_ in arrays) < costs().reported_bytes
