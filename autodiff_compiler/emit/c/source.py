@@ -1,0 +1,330 @@
+"""The C text of a function of the loop-nest IR: one self-contained C11 file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autodiff_compiler.emit.c.library import functions_for
+
+from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter
+from autodiff_compiler.ir.types import SHORT, item_size
+from autodiff_compiler.loop_ir.nodes import (
+    Body,
+    Buffer,
+    Fail,
+    Function,
+    If,
+    Let,
+    Load,
+    Loop,
+    Matrix,
+    Product,
+    Reserve,
+    Scalar,
+    Set,
+    Statement,
+    Store,
+    While,
+    expressions,
+    subexpressions,
+    walk,
+)
+from autodiff_compiler.span import NOWHERE, Span
+
+#: Bytes of temporaries that stand on the stack.
+STACK = 16 << 10
+#: The number of the first row of ``Function.errors``.
+FIRST_ERROR = 16
+#: Words of C, and names that the file itself uses.
+RESERVED = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if"
+    " inline int long register restrict return short signed sizeof static struct switch typedef"
+    " union unsigned void volatile while services workspace p".split()
+)
+SERVICES = """\
+typedef struct Services Services;
+struct Services {
+  void *(*reallocate)(const Services *services, void *memory, int64_t bytes);
+  int32_t (*poll)(const Services *services);
+  void (*product_f32)(const Services *services, int32_t transpose_a, int32_t transpose_b,
+                      int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                      const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+  void (*product_f64)(const Services *services, int32_t transpose_a, int32_t transpose_b,
+                      int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
+                      const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+  int64_t *details;
+};
+"""
+#: The product of two matrices with any strides; columns of the right one should be near each other.
+PRODUCT = """\
+/* result (m, n) = left (m, k) @ right (k, n), added to it if adds */
+static void product_{short}(
+    int64_t m, int64_t n, int64_t k, {type} *restrict c, int64_t c0, int64_t c1,
+    const {type} *restrict a, int64_t a0, int64_t a1, const {type} *restrict b, int64_t b0,
+    int64_t b1, _Bool adds) {{
+  for (int64_t i = 0; i < m; i++) {{
+    if (!adds)
+      for (int64_t j = 0; j < n; j++) c[i * c0 + j * c1] = 0;
+    for (int64_t q = 0; q < k; q++) {{
+      const {type} x = a[i * a0 + q * a1];
+      if (b1 == 1 && c1 == 1)
+        for (int64_t j = 0; j < n; j++) c[i * c0 + j] += x * b[q * b0 + j];
+      else
+        for (int64_t j = 0; j < n; j++) c[i * c0 + j * c1] += x * b[q * b0 + j * b1];
+    }}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class CSource:
+    """The text of a C file.
+
+    adapter    the name of the function that takes an array of pointers.
+    workspace  the bytes of the workspace.
+    services   True if the function takes services.
+    """
+
+    text: str
+    adapter: str
+    workspace: int
+    services: bool
+
+
+def emit_c(function: Function) -> CSource:
+    """Returns the C text of a function."""
+    return _Emitter(function).source()
+
+
+class _Names:
+    """The names of scalars, buffers and functions: each object has one of its own."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.taken: dict[str, int] = {}
+
+    def __call__(self, thing: object) -> str:
+        name = self.names.get(id(thing))
+        if name is None:
+            wish = re.sub(r"\W", "_", getattr(thing, "name", str(thing))) or "value"
+            if wish[0].isdigit() or wish in RESERVED:
+                wish += "_"
+            number = self.taken.get(wish, 0)
+            self.taken[wish] = number + 1
+            name = self.names[id(thing)] = f"{wish}_{number}" if number else wish
+        return name
+
+
+class _Emitter:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.names = _Names()
+        self.printer = ExpressionPrinter(self.names)
+        self.lines: list[str] = []
+        self.products: dict[str, None] = {}
+        statements = list(walk(function.body))
+        used = dict.fromkeys(each for s in statements for each in _buffers(s))
+        parameters = {*function.inputs, *function.outputs}
+        self.temporaries = [b for b in used if b not in parameters and not b.grows]
+        self.growing = [b for b in used if b.grows]
+        self.services = bool(self.growing) or any(isinstance(s, Product) for s in statements)
+        self.workspace = 0
+
+    def source(self) -> CSource:
+        function = self.function
+        name = self.names(function.name)
+        parameters = [
+            *map(self._parameter, function.inputs),
+            *map(self._parameter, function.outputs),
+        ]
+        placed = self._placements()
+        if self.services:
+            parameters.append("const Services *services")
+        if self.workspace:
+            parameters.append("void *workspace")
+        self.lines += [f"int32_t {name}({', '.join(parameters)}) {{", *placed]
+        self._body(function.body, 1)
+        self.lines += ["  return 0;", "}", ""]
+        text = "\n".join([*self._head(), *self.lines, *self._adapter(name)])
+        return CSource(text, f"{name}_call", self.workspace, self.services)
+
+    # ---- the frame
+
+    def _head(self) -> list[str]:
+        span = self.function.span
+        where = f" ({span.where.rpartition(':')[0]})" if span != NOWHERE else ""
+        lines = [
+            f"/* {self.function.title or self.function.name}{where} */",
+            "#include <stdint.h>",
+            "",
+        ]
+        if self.services:
+            lines += SERVICES.splitlines() + [""]
+        for dtype in self.products:
+            lines += PRODUCT.format(short=SHORT[dtype], type=C_TYPES[dtype]).splitlines() + [""]
+        library = functions_for(list(self.printer.functions))
+        return lines + (library.splitlines() + [""] if library else [])
+
+    def _parameter(self, thing: Buffer | Scalar) -> str:
+        c_type = C_TYPES[thing.dtype]
+        if isinstance(thing, Scalar):
+            return f"{c_type} {self.names(thing)}"
+        const = "const " if thing.role == "input" else ""
+        return f"{const}{c_type} *restrict {self.names(thing)}"
+
+    def _placements(self) -> list[str]:
+        lines, on_stack = [], 0
+        for buffer in self.temporaries:
+            c_type, bytes_ = C_TYPES[buffer.dtype], buffer.size * item_size(buffer.dtype)
+            if on_stack + bytes_ <= STACK:
+                on_stack += bytes_
+                lines.append(f"  {c_type} {self.names(buffer)}[{max(buffer.size, 1)}];")
+            else:
+                place = f"(char *)workspace + {self.workspace}" if self.workspace else "workspace"
+                lines.append(f"  {c_type} *restrict {self.names(buffer)} = ({c_type} *)({place});")
+                self.workspace += -(-bytes_ // 64) * 64
+        for buffer in self.growing:
+            name = self.names(buffer)
+            lines.append(f"  {C_TYPES[buffer.dtype]} *{name} = 0;")
+            lines.append(f"  int64_t {name}_capacity = 0;")
+        return lines
+
+    def _adapter(self, name: str) -> list[str]:
+        arguments = []
+        for place, thing in enumerate((*self.function.inputs, *self.function.outputs)):
+            c_type = C_TYPES[thing.dtype]
+            pointer = f"({c_type} *)p[{place}]"
+            arguments.append(f"*{pointer}" if isinstance(thing, Scalar) else pointer)
+        more = ["(const Services *)p"] * self.services + ["p"] * bool(self.workspace)
+        for extra in more:
+            arguments.append(f"{extra}[{len(arguments)}]")
+        call = f"{name}({', '.join(arguments)})"
+        return [f"int32_t {name}_call(void **p) {{", f"  return {call};", "}", ""]
+
+    # ---- statements
+
+    def _body(self, body: Body, depth: int) -> None:
+        for statement in body:
+            self._statement(statement, depth)
+
+    def _line(self, text: str, depth: int, span: Span = NOWHERE) -> None:
+        comment = f"  // {span.line}" if span != NOWHERE else ""
+        self.lines.append("  " * depth + text + comment)
+
+    def _statement(self, statement: Statement, depth: int) -> None:
+        _PRINTERS[type(statement)](self, statement, depth)
+
+    def _let(self, let: Let, depth: int) -> None:
+        scalar = let.scalar
+        const = "" if scalar.mutable else "const "
+        declared = f"{const}{C_TYPES[scalar.dtype]} {self.names(scalar)}"
+        self._line(f"{declared} = {self.printer.text(let.value)};", depth, let.span)
+
+    def _set(self, statement: Set, depth: int) -> None:
+        target = self.names(statement.scalar)
+        self._line(self._write(target, statement), depth, statement.span)
+
+    def _store(self, store: Store, depth: int) -> None:
+        target = f"{self.names(store.buffer)}[{self.printer.position(store.at)}]"
+        self._line(self._write(target, store), depth, store.span)
+
+    def _while(self, loop: While, depth: int) -> None:
+        self._line("for (;;) {", depth, loop.span)
+        self._body(loop.test, depth + 1)
+        self._line(f"if (!({self.printer.text(loop.condition)})) break;", depth + 1)
+        self._body(loop.body, depth + 1)
+        self._line("}", depth)
+
+    def _if(self, branch: If, depth: int) -> None:
+        self._line(f"if ({self.printer.text(branch.condition)}) {{", depth, branch.span)
+        self._body(branch.then, depth + 1)
+        if branch.orelse:
+            self._line("} else {", depth)
+            self._body(branch.orelse, depth + 1)
+        self._line("}", depth)
+
+    def _fail(self, fail: Fail, depth: int) -> None:
+        self._line(f"return {FIRST_ERROR + fail.error};", depth, fail.span)
+
+    def _write(self, target: str, statement: Set | Store) -> str:
+        signs = {"": "=", "add": "+=", "mul": "*="}
+        value = self.printer.text(statement.value)
+        if statement.combine in signs:
+            return f"{target} {signs[statement.combine]} {value};"
+        name = f"{statement.combine}_{SHORT[statement.value.dtype]}"
+        self.printer.functions[name] = None
+        return f"{target} = {name}({target}, {value});"
+
+    def _loop(self, loop: Loop, depth: int) -> None:
+        if loop.independent and _is_vector_loop(loop):
+            sums = [self.names(each.scalar) for each in loop.body if isinstance(each, Set)]
+            clause = f" reduction(+ : {', '.join(dict.fromkeys(sums))})" if sums else ""
+            self._line(f"#pragma omp simd{clause}", depth)
+        name = self.names(loop.index)
+        extent = loop.extent if isinstance(loop.extent, int) else self.names(loop.extent)
+        head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++) {{"
+        self._line(head, depth, loop.span)
+        self._body(loop.body, depth + 1)
+        self._line("}", depth)
+
+    def _product(self, product: Product, depth: int) -> None:
+        dtype = product.result.buffer.dtype
+        self.products[dtype] = None
+        matrices = ", ".join(map(self._matrix, (product.result, product.left, product.right)))
+        sizes = f"{product.m}, {product.n}, {product.k}"
+        call = f"product_{SHORT[dtype]}({sizes}, {matrices}, {int(product.adds)});"
+        self._line(call, depth, product.span)
+
+    def _matrix(self, matrix: Matrix) -> str:
+        at = self.printer.position(matrix.at)
+        start = self.names(matrix.buffer) + (f" + {at}" if at != "0" else "")
+        return f"{start}, {matrix.strides[0]}, {matrix.strides[1]}"
+
+    def _reserve(self, statement: Reserve, depth: int) -> None:
+        name, needed = self.names(statement.buffer), self.printer.position(statement.size)
+        c_type = C_TYPES[statement.buffer.dtype]
+        self._line(f"if ({needed} > {name}_capacity) {{", depth, statement.span)
+        self._line(f"{name}_capacity = 2 * ({needed}) + 64;", depth + 1)
+        self._line(
+            f"{name} = services->reallocate(services, {name}, "
+            f"{name}_capacity * (int64_t)sizeof({c_type}));", depth + 1,
+        )  # fmt: skip
+        self._line(f"if (!{name}) return 1;", depth + 1)
+        self._line("}", depth)
+
+
+def _is_vector_loop(loop: Loop) -> bool:
+    """True if the iterations of a loop can run as elements of vectors."""
+    return all(
+        isinstance(each, (Let, Store)) or isinstance(each, Set) and each.combine == "add"
+        for each in loop.body
+    )
+
+
+def _buffers(statement: Statement) -> Iterator[Buffer]:
+    """Yields the buffers that a statement names, without those of its bodies."""
+    for expression in expressions(statement):
+        for each in subexpressions(expression):
+            if isinstance(each, Load):
+                yield each.buffer
+    if isinstance(statement, (Store, Reserve)):
+        yield statement.buffer
+    if isinstance(statement, Product):
+        yield from (each.buffer for each in (statement.left, statement.right, statement.result))
+
+
+_PRINTERS: Mapping[type, Callable[[Any, Any, int], None]] = {
+    Let: _Emitter._let,
+    Set: _Emitter._set,
+    Store: _Emitter._store,
+    Loop: _Emitter._loop,
+    While: _Emitter._while,
+    If: _Emitter._if,
+    Product: _Emitter._product,
+    Reserve: _Emitter._reserve,
+    Fail: _Emitter._fail,
+}

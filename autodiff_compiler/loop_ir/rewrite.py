@@ -1,0 +1,85 @@
+"""Rewrites of expressions and statements: every scalar, position or expression replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from autodiff_compiler.loop_ir.nodes import (
+    Affine,
+    Apply,
+    Body,
+    Expression,
+    If,
+    Let,
+    Load,
+    Position,
+    Product,
+    Read,
+    Reserve,
+    Scalar,
+    Set,
+    Statement,
+    Store,
+    While,
+    bodies,
+    with_bodies,
+)
+
+#: Returns an expression in place of another, whose operands are rewritten already.
+Rewrite = Callable[[Expression], Expression]
+#: Returns a position in place of another.
+Move = Callable[[Affine], Affine]
+
+
+def rewrite_expression(expression: Expression, change: Rewrite, move: Move) -> Expression:
+    """Returns an expression with all parts changed, from the inside outward."""
+    if isinstance(expression, Apply):
+        operands = tuple(rewrite_expression(each, change, move) for each in expression.operands)
+        if any(a is not b for a, b in zip(operands, expression.operands)):
+            expression = Apply(expression.name, operands, expression.dtype)
+    elif isinstance(expression, (Load, Position)):
+        at = move(expression.at)
+        if at is not expression.at:
+            expression = replace(expression, at=at)
+    return change(expression)
+
+
+def rewrite_body(body: Body, change: Rewrite, move: Move) -> Body:
+    """Returns a body with all expressions and positions changed, also in inner bodies."""
+    return tuple(rewrite_statement(each, change, move) for each in body)
+
+
+def rewrite_statement(statement: Statement, change: Rewrite, move: Move) -> Statement:
+    """Returns a statement with all expressions and positions changed, also in its bodies."""
+    inner = tuple(rewrite_body(each, change, move) for each in bodies(statement))
+    if inner:
+        statement = with_bodies(statement, inner)
+    if isinstance(statement, (Let, Set)):
+        return replace(statement, value=rewrite_expression(statement.value, change, move))
+    if isinstance(statement, Store):
+        value = rewrite_expression(statement.value, change, move)
+        return replace(statement, at=move(statement.at), value=value)
+    if isinstance(statement, (If, While)):
+        condition = rewrite_expression(statement.condition, change, move)
+        return replace(statement, condition=condition)
+    if isinstance(statement, Product):
+        result, left, right = (
+            replace(matrix, at=move(matrix.at))
+            for matrix in (statement.result, statement.left, statement.right)
+        )
+        return replace(statement, result=result, left=left, right=right)
+    if isinstance(statement, Reserve):
+        return replace(statement, size=move(statement.size))
+    return statement
+
+
+def substitute(body: Body, mapping: Mapping[Scalar, Affine]) -> Body:
+    """Returns a body with integer scalars replaced by affine forms."""
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Read) and expression.scalar in mapping:
+            return Position(mapping[expression.scalar])
+        return expression
+
+    return rewrite_body(body, change, lambda at: at.substitute(mapping))

@@ -1,0 +1,217 @@
+"""The state of a lowering to loop nests: the statements so far, and what stands for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from autodiff_compiler.ir.nodes import AnyOperand, Value
+from autodiff_compiler.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType, Type
+from autodiff_compiler.loop_ir.nodes import (
+    DTYPES,
+    Affine,
+    Apply,
+    Body,
+    Buffer,
+    Expression,
+    Let,
+    Literal,
+    Loop,
+    Position,
+    Read,
+    Scalar,
+    Set,
+    Statement,
+    Store,
+)
+from autodiff_compiler.loops.values import (
+    Array,
+    Items,
+    NoNativeText,
+    Representation,
+    Rows,
+    row_major,
+)
+from autodiff_compiler.span import NOWHERE, Span
+
+#: The dtypes of Python's numbers.
+NUMBER_DTYPES: Mapping[Type, str] = {BOOL: "bool", INT: "int64", FLOAT: "float64"}
+#: From the indices of an element to its value.
+Element = Callable[[Sequence[Affine]], Expression]
+
+
+class Lowering:
+    """Builds the statements of one function.
+
+    destinations  the buffers of outputs, by the value that is returned.
+    """
+
+    def __init__(self, destinations: Mapping[Value, Array]) -> None:
+        self.destinations = destinations
+        self.environment: dict[Value, Representation] = {}
+        self.blocks: list[list[Statement]] = [[]]
+        self.span: Span = NOWHERE
+
+    # ---- statements
+
+    def add(self, statement: Statement) -> None:
+        self.blocks[-1].append(statement)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Statement]]:
+        """Opens a block whose statements are collected in a list of their own."""
+        self.blocks.append([])
+        try:
+            yield self.blocks[-1]
+        finally:
+            self.blocks.pop()
+
+    def loop(self, extent: int | Scalar, body: Callable[[Affine], None]) -> None:
+        """Adds a loop. ``body`` adds the statements of an iteration."""
+        index = Scalar("i", "int64")
+        with self.block() as statements:
+            body(Affine.of(index))
+        self.add(Loop(index, extent, tuple(statements), span=self.span))
+
+    def nest(self, shape: Sequence[int], body: Callable[[list[Affine]], None]) -> None:
+        """Adds loops over all elements of ``shape``. Axes of length one need none."""
+
+        def enter(axis: int, indices: list[Affine]) -> None:
+            if axis == len(shape):
+                body(indices)
+            elif shape[axis] == 1:
+                enter(axis + 1, [*indices, Affine()])
+            else:
+                self.loop(shape[axis], lambda index: enter(axis + 1, [*indices, index]))
+
+        enter(0, [])
+
+    def let(self, name: str, value: Expression) -> Expression:
+        """Defines a scalar, and returns its value; literals and scalars need no definition."""
+        if isinstance(value, (Literal, Read, Position)):
+            return value
+        scalar = Scalar(name, value.dtype)
+        self.add(Let(scalar, value, self.span))
+        return Read(scalar)
+
+    def variable(self, name: str, value: Expression) -> Scalar:
+        """Defines a scalar that may be changed."""
+        scalar = Scalar(name, value.dtype, mutable=True)
+        self.add(Let(scalar, value, self.span))
+        return scalar
+
+    def set(self, scalar: Scalar, value: Expression, combine: str = "") -> None:
+        self.add(Set(scalar, value, combine, self.span))
+
+    def store(self, array: Array, indices: Sequence[Affine], value: Expression, combine: str = ""
+              ) -> None:  # fmt: skip
+        """Writes an element of an array."""
+        value = cast(value, array.dtype)
+        self.add(Store(array.buffer, array.position(indices), value, combine, self.span))
+
+    # ---- values
+
+    def bind(self, value: Value, to: Representation) -> None:
+        """Sets what stands for a value."""
+        self.environment[value] = to
+
+    def represent(self, operand: AnyOperand) -> Representation:
+        """Returns what stands for an operand."""
+        if isinstance(operand, Value):
+            return self.environment[operand]
+        if isinstance(operand, (bool, int, float)):
+            kind = "bool" if isinstance(operand, bool) else "int64"
+            return Literal(operand, "float64" if isinstance(operand, float) else kind)
+        raise NoNativeText(f"the constant {operand!r}")
+
+    def array(self, operand: AnyOperand) -> Array:
+        """Returns an operand as an array; a number is stored in one without axes."""
+        found = self.represent(operand)
+        if isinstance(found, Array):
+            return found
+        if isinstance(found, (Rows, Items)):
+            raise NoNativeText("a container in place of an array")
+        stored = self.new_array(found.dtype, (), "number")
+        self.store(stored, (), found)
+        return stored
+
+    def number(self, operand: AnyOperand) -> Expression:
+        """Returns an operand without axes as an expression."""
+        found = self.represent(operand)
+        if isinstance(found, (Rows, Items)):
+            raise NoNativeText("a container in place of a number")
+        return self.let("item", found.load(())) if isinstance(found, Array) else found
+
+    def element(self, operand: AnyOperand, indices: Sequence[Affine]) -> Expression:
+        """Returns the element of an operand at ``indices``, as NumPy broadcasts."""
+        found = self.represent(operand)
+        if isinstance(found, (Rows, Items)):
+            raise NoNativeText("a container in place of an array")
+        return found.load(indices) if isinstance(found, Array) else found
+
+    # ---- arrays
+
+    def new_array(self, dtype: str, shape: Sequence[int], name: str) -> Array:
+        """Returns a new temporary array in C order."""
+        size = 1
+        for each in shape:
+            size *= each
+        return Array(Buffer(name, dtype, size), Affine(), tuple(shape), row_major(shape))
+
+    def result_array(self, value: Value) -> Array:
+        """Returns the array for the elements of a result: an output, or a new temporary."""
+        place = self.destinations.get(value)
+        if place is not None:
+            return place
+        dtype, shape = array_facts(value.type)
+        return self.new_array(dtype, shape, value.name)
+
+    def map(self, value: Value, element: Element) -> None:
+        """Computes a result element by element."""
+        dtype, shape = array_facts(value.type)
+        if not shape:
+            self.bind(value, self.let(value.name, cast(element(()), dtype)))
+            return
+        result = self.result_array(value)
+        self.nest(shape, lambda indices: self.store(result, indices, element(indices)))
+        self.bind(value, result)
+
+    def mapped(self, name: str, dtype: str, shape: Sequence[int], element: Element) -> Array:
+        """Returns a new temporary array, computed element by element."""
+        result = self.new_array(dtype, shape, name)
+        self.nest(shape, lambda indices: self.store(result, indices, element(indices)))
+        return result
+
+    def copied(self, array: Array, name: str) -> Array:
+        """Returns a copy in C order."""
+        return self.mapped(name, array.dtype, array.shape, array.load)
+
+
+def array_facts(type_: Type) -> tuple[str, tuple[int, ...]]:
+    """Returns dtype and shape of an array or number; raises NoNativeText for other types."""
+    if isinstance(type_, ScalarType) and type_ in NUMBER_DTYPES:
+        return NUMBER_DTYPES[type_], ()
+    if isinstance(type_, ArrayType) and type_.is_static and type_.dtype in DTYPES:
+        return type_.dtype, type_.static_shape
+    raise NoNativeText(f"a value of type {type_}")
+
+
+def cast(value: Expression, dtype: str) -> Expression:
+    """Returns an expression in another dtype, as NumPy's ``astype``."""
+    if value.dtype == dtype:
+        return value
+    if isinstance(value, Literal):
+        kind = float if dtype.startswith("float") else bool if dtype == "bool" else int
+        return Literal(kind(value.value), dtype)
+    return Apply("cast", (value,), dtype)
+
+
+def apply(name: str, dtype: str, *operands: Expression | int | float) -> Expression:
+    """Returns an operation on operands of one dtype; Python's numbers take that dtype."""
+    given = [Literal(o, dtype) if isinstance(o, (int, float)) else o for o in operands]
+    return Apply(name, tuple(cast(o, dtype) for o in given), dtype)
+
+
+__all__ = [
+    "Body", "Element", "Lowering", "NUMBER_DTYPES", "apply", "array_facts", "cast",
+]  # fmt: skip

@@ -1,0 +1,147 @@
+"""Array contraction: a temporary of one iteration keeps room for that iteration alone.
+
+Temporaries that nothing reads are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autodiff_compiler.loop_ir.accesses import Access, span_within, summary_of
+from autodiff_compiler.loop_ir.nodes import (
+    Affine,
+    Body,
+    Buffer,
+    Expression,
+    Function,
+    Load,
+    Loop,
+    Product,
+    Scalar,
+    Statement,
+    Store,
+    bodies,
+    with_bodies,
+)
+from autodiff_compiler.loop_ir.rewrite import rewrite_statement
+
+
+def contract_arrays(function: Function) -> Function:
+    """Contracts the temporaries of a function, and removes those that nothing reads."""
+    uses: dict[Buffer, list[Access]] = {}
+    for statement in function.body:
+        for access in summary_of(statement).accesses:
+            uses.setdefault(access.buffer, []).append(access)
+    smaller: dict[Buffer, tuple[Buffer, frozenset[Scalar], int]] = {}
+    for buffer, accesses in uses.items():
+        if buffer.role == "temporary" and not buffer.grows:
+            found = _contracted(buffer, accesses)
+            if found is not None:
+                smaller[buffer] = found
+    body = _without_unread(_with_smaller(function.body, smaller))
+    return function if body is function.body else replace(function, body=body)
+
+
+def _contracted(
+    buffer: Buffer, accesses: list[Access]
+) -> tuple[Buffer, frozenset[Scalar], int] | None:
+    """Returns a smaller buffer, the loop indices that its positions omit, and the least
+    position."""
+    common = accesses[0].loops
+    for access in accesses:
+        shared = 0
+        while (
+            shared < min(len(common), len(access.loops)) and common[shared] is access.loops[shared]
+        ):
+            shared += 1
+        common = common[:shared]
+    dropped: list[Scalar] = []
+    for loop in common:
+        steps = {access.at.coefficient(loop.index) for access in accesses}
+        if len(steps) != 1 or 0 in steps:
+            break
+        dropped.append(loop.index)
+    while dropped:
+        spans = [span_within(access, dropped) for access in accesses]
+        known = [span for span in spans if span is not None]
+        if len(known) == len(spans):
+            forms = {tuple(sorted(((id(s), c) for s, c in span[0].terms))) for span in known}
+            low, high = min(span[1] for span in known), max(span[2] for span in known)
+            steps_of = [abs(c) for _, c in known[0][0].terms]
+            if len(forms) == 1 and high - low < min(steps_of):
+                size = high - low + 1
+                return Buffer(buffer.name, buffer.dtype, size), frozenset(dropped), low
+        dropped.pop()
+    return None
+
+
+def _with_smaller(
+    body: Body, smaller: Mapping[Buffer, tuple[Buffer, frozenset[Scalar], int]]
+) -> Body:
+    if not smaller:
+        return body
+
+    def moved(buffer: Buffer, at: Affine) -> tuple[Buffer, Affine]:
+        new, dropped, low = smaller[buffer]
+        terms = tuple(term for term in at.terms if term[0] not in dropped)
+        return new, Affine(at.constant - low, terms)
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Load) and expression.buffer in smaller:
+            return Load(*moved(expression.buffer, expression.at))
+        return expression
+
+    def visit(statement: Statement) -> Statement:
+        statement = rewrite_statement(statement, change, lambda at: at)
+        return _moved_targets(statement, smaller, moved)
+
+    return tuple(map(visit, body))
+
+
+def _moved_targets(statement: Statement, smaller: Mapping, moved: object) -> Statement:
+    parts = tuple(
+        tuple(_moved_targets(each, smaller, moved) for each in body) for body in bodies(statement)
+    )
+    if parts:
+        return with_bodies(statement, parts)
+    if isinstance(statement, Store) and statement.buffer in smaller:
+        buffer, at = moved(statement.buffer, statement.at)  # type: ignore[operator]
+        return replace(statement, buffer=buffer, at=at)
+    if isinstance(statement, Product):
+        for name in ("result", "left", "right"):
+            matrix = getattr(statement, name)
+            if matrix.buffer in smaller:
+                buffer, at = moved(matrix.buffer, matrix.at)  # type: ignore[operator]
+                statement = replace(statement, **{name: replace(matrix, buffer=buffer, at=at)})
+    return statement
+
+
+def _without_unread(body: Body) -> Body:
+    """Removes stores to temporaries that nothing reads, and loops without statements."""
+    while True:
+        read = {
+            access.buffer
+            for statement in body
+            for access in summary_of(statement).accesses
+            if not access.writes
+        }
+        after = _removed(body, read)
+        if after is body:
+            return body
+        body = after
+
+
+def _removed(body: Body, read: set[Buffer]) -> Body:
+    after: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Store) and statement.buffer.role == "temporary" and (
+            statement.buffer not in read
+        ):  # fmt: skip
+            continue
+        inner = tuple(_removed(each, read) for each in bodies(statement))
+        if isinstance(statement, Loop) and not inner[0]:
+            continue
+        after.append(with_bodies(statement, inner) if inner else statement)
+    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
+    return body if same else tuple(after)

@@ -1,0 +1,121 @@
+"""Loop fusion: loops of equal length over the same elements become one loop.
+
+Two loops are fused if they access a common buffer, and each iteration of the second one needs only
+what the same iteration of the first one writes. Statements between them move before or after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autodiff_compiler.loop_ir.accesses import Access, depends, span_within, summary_of
+from autodiff_compiler.loop_ir.nodes import (
+    Affine,
+    Body,
+    Function,
+    Loop,
+    Scalar,
+    Statement,
+    bodies,
+    with_bodies,
+)
+from autodiff_compiler.loop_ir.rewrite import substitute
+
+
+def fuse_loops(function: Function) -> Function:
+    """Fuses the loops of a function, from the outside inward."""
+    body = fused_body(function.body, ())
+    return function if body is function.body else replace(function, body=body)
+
+
+def fused_body(body: Body, around: tuple[Scalar, ...]) -> Body:
+    """Returns a body with its loops fused. ``around`` are the indices of the loops around it."""
+    statements = list(body)
+    second = 0
+    while second < len(statements):
+        first = _partner(statements, second, around)
+        if first is None:
+            second += 1
+            continue
+        _merge(statements, first, second)
+        second = 0 if first == 0 else first
+    after = []
+    for statement in statements:
+        inner = (*around, statement.index) if isinstance(statement, Loop) else around
+        parts = tuple(fused_body(each, inner) for each in bodies(statement))
+        after.append(with_bodies(statement, parts) if parts else statement)
+    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
+    return body if same else tuple(after)
+
+
+def _partner(statements: list[Statement], second: int, around: tuple[Scalar, ...]) -> int | None:
+    """Returns the place of a loop with which the loop at ``second`` can be fused."""
+    loop = statements[second]
+    if not isinstance(loop, Loop) or not loop.independent:
+        return None
+    for first in range(second - 1, -1, -1):
+        other = statements[first]
+        if isinstance(other, Loop) and _can_fuse(other, loop, around):
+            after = _dependents(statements, first, second)
+            if not any(depends(loop, statements[place]) for place in after):
+                return first
+    return None
+
+
+def _dependents(statements: list[Statement], first: int, second: int) -> list[int]:
+    """Returns the places between two statements that depend on the first one, also indirectly."""
+    found = [first]
+    for place in range(first + 1, second):
+        if any(depends(statements[place], statements[each]) for each in found):
+            found.append(place)
+    return found[1:]
+
+
+def _merge(statements: list[Statement], first: int, second: int) -> None:
+    one, other = statements[first], statements[second]
+    assert isinstance(one, Loop) and isinstance(other, Loop)
+    after = _dependents(statements, first, second)
+    between = range(first + 1, second)
+    moved = substitute(other.body, {other.index: Affine.of(one.index)})
+    fused = replace(one, body=(*one.body, *moved))
+    statements[first : second + 1] = [
+        *(statements[place] for place in between if place not in after),
+        fused,
+        *(statements[place] for place in after),
+    ]
+
+
+def _can_fuse(one: Loop, other: Loop, around: tuple[Scalar, ...]) -> bool:
+    same = one.extent == other.extent if isinstance(one.extent, int) else one.extent is other.extent
+    if not same or not one.independent:
+        return False
+    a, b = summary_of(one), summary_of(other)
+    if a.may_fail or b.may_fail or not a.buffers & b.buffers:
+        return False
+    if a.scalars_written & b.scalars_read or b.scalars_written & a.scalars_read:
+        return False
+    shared = (a.buffers_written & b.buffers) | (a.buffers & b.buffers_written)
+    return all(
+        _is_aligned(x, y, one, other, around)
+        for x in a.accesses
+        if x.buffer in shared
+        for y in b.accesses
+        if y.buffer is x.buffer and (x.writes or y.writes)
+    )
+
+
+def _is_aligned(x: Access, y: Access, one: Loop, other: Loop, around: tuple[Scalar, ...]) -> bool:
+    """True if different iterations of the two loops access different elements."""
+    if x.combine and x.combine == y.combine:
+        return True
+    step = x.at.coefficient(one.index)
+    if step == 0 or step != y.at.coefficient(other.index):
+        return False
+    left = span_within(x, (*around, one.index))
+    right = span_within(y, (*around, other.index))
+    if left is None or right is None:
+        return False
+    outer, another = left[0].without(one.index), right[0].without(other.index)
+    if dict(outer.terms) != dict(another.terms):
+        return False
+    return max(left[2], right[2]) - min(left[1], right[1]) < abs(step)

@@ -1,0 +1,122 @@
+"""Register promotion: a temporary of one element becomes a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autodiff_compiler.loop_ir.accesses import summary_of
+from autodiff_compiler.loop_ir.nodes import (
+    Body,
+    Buffer,
+    Expression,
+    Function,
+    Let,
+    Load,
+    Product,
+    Read,
+    Scalar,
+    Set,
+    Statement,
+    Store,
+    bodies,
+    walk,
+    with_bodies,
+)
+from autodiff_compiler.loop_ir.rewrite import rewrite_expression, rewrite_statement
+
+
+def promote_to_scalars(function: Function) -> Function:
+    """Replaces temporaries of one element by scalars.
+
+    The first use of such a temporary writes it, and all others are in the same body or deeper.
+    """
+    scalars = _single_elements(function.body)
+    if not scalars:
+        return function
+    return replace(function, body=_with_scalars(function.body, scalars))
+
+
+def _single_elements(body: Body) -> dict[Buffer, Scalar]:
+    """Returns the temporaries of one element that can be scalars, with these scalars."""
+    homes: dict[Buffer, Body] = {}
+    stores: dict[Buffer, int] = {}
+    excluded: set[Buffer] = set()
+
+    def visit(inside: Body) -> None:
+        for statement in inside:
+            for access in summary_of(statement).accesses:
+                buffer = access.buffer
+                is_first = buffer not in homes and buffer not in excluded
+                if buffer.role != "temporary" or buffer.grows or buffer.size != 1:
+                    excluded.add(buffer)
+                elif is_first and isinstance(statement, Store) and (
+                    statement.buffer is buffer and not statement.combine and access.writes
+                ):  # fmt: skip
+                    homes[buffer] = inside
+                elif is_first and not bodies(statement):
+                    excluded.add(buffer)
+            for inner in bodies(statement):
+                visit(inner)
+
+    visit(body)
+    for statement in walk(body):
+        if isinstance(statement, Store):
+            stores[statement.buffer] = stores.get(statement.buffer, 0) + 1
+        if isinstance(statement, Product):
+            for matrix in (statement.left, statement.right, statement.result):
+                excluded.add(matrix.buffer)
+    inside_of = {buffer: _uses_in(home) for buffer, home in homes.items()}
+    everywhere = _uses_in(body)
+    return {
+        buffer: Scalar(buffer.name, buffer.dtype, stores[buffer] > 1)
+        for buffer in homes
+        if buffer not in excluded and inside_of[buffer].get(buffer) == everywhere.get(buffer)
+    }
+
+
+def _uses_in(body: Body) -> dict[Buffer, int]:
+    counts: dict[Buffer, int] = {}
+    for statement in body:
+        for access in summary_of(statement).accesses:
+            counts[access.buffer] = counts.get(access.buffer, 0) + 1
+    return counts
+
+
+def _with_scalars(body: Body, scalars: Mapping[Buffer, Scalar]) -> Body:
+    if not scalars:
+        return body
+    defined: set[Buffer] = set()
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Load) and expression.buffer in scalars:
+            return Read(scalars[expression.buffer])
+        return expression
+
+    def visit(inside: Body) -> Body:
+        after: list[Statement] = []
+        for statement in inside:
+            parts = tuple(map(visit, bodies(statement)))
+            if isinstance(statement, Store) and statement.buffer in scalars:
+                value = rewrite_expression(statement.value, change, lambda at: at)
+                scalar = scalars[statement.buffer]
+                if statement.buffer in defined:
+                    after.append(Set(scalar, value, statement.combine, statement.span))
+                else:
+                    defined.add(statement.buffer)
+                    after.append(Let(scalar, value, statement.span))
+                continue
+            if parts:
+                statement = with_bodies(statement, parts)
+            after.append(_expressions_changed(statement, change))
+        return tuple(after)
+
+    return visit(body)
+
+
+def _expressions_changed(statement: Statement, change: object) -> Statement:
+    if bodies(statement):
+        shallow = with_bodies(statement, tuple(() for _ in bodies(statement)))
+        rewritten = rewrite_statement(shallow, change, lambda at: at)  # type: ignore[arg-type]
+        return with_bodies(rewritten, bodies(statement))
+    return rewrite_statement(statement, change, lambda at: at)  # type: ignore[arg-type]
