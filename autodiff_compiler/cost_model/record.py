@@ -23,6 +23,9 @@ class Costs:
     #: array. This takes two thirds of the time. Smaller arrays come from the allocator's free list,
     #: and most passes that save memory traffic leave them alone.
     large_bytes: int = 2**16
+    #: The size of all temporaries of a C function that stand on its stack. Threads may have small
+    #: stacks. Chosen, not measured.
+    stack_bytes: int = 2**14
     #: The size from which arrays with a variable of their own are reused. A result overwrites a
     #: dead operand, and a carry stays in one buffer. Parts are computed in the array that joins
     #: them. A product and its sum are one call. A variable holds its array until the function

@@ -2,5 +2,5 @@
 
 A function of it is a list of statements (``nodes``). The lowering in ``loops`` makes it from typed
 IR; ``emit/c`` prints it as C. Text and IR are each other's inverse (``printer``, ``parser``), and
-``verify`` states its laws. What NumPy is, or a derivative, it does not know.
+``verify`` states its laws. It knows neither NumPy nor derivatives.
 """

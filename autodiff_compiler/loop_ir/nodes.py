@@ -15,9 +15,18 @@ from autodiff_compiler.span import NOWHERE, Span
 
 #: The dtypes of elements and scalars, by NumPy's names.
 DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64",
-)  # fmt: skip
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+)
 #: The uses of a buffer.
 ROLES = ("input", "output", "temporary", "constant")
 
@@ -49,9 +58,14 @@ class Buffer:
     __slots__ = ("name", "dtype", "size", "role", "values", "grows")
 
     def __init__(
-        self, name: str, dtype: str, size: int, role: str = "temporary",
-        values: tuple[int | float | bool, ...] = (), grows: bool = False,
-    ):  # fmt: skip
+        self,
+        name: str,
+        dtype: str,
+        size: int,
+        role: str = "temporary",
+        values: tuple[int | float | bool, ...] = (),
+        grows: bool = False,
+    ):
         self.name, self.dtype, self.size, self.role, self.values = name, dtype, size, role, values
         self.grows = grows
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.loop_ir import nodes
 from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Read, Scalar
+from autodiff_compiler.loops.core.state import Lowering, array_facts
+from autodiff_compiler.loops.core.values import Array, NoNativeText, row_major
 from autodiff_compiler.loops.rules import (
     elementwise,
     lists,
@@ -15,8 +17,6 @@ from autodiff_compiler.loops.rules import (
     shapes,
 )
 from autodiff_compiler.loops.rules.control_flow import ControlFlow
-from autodiff_compiler.loops.state import Lowering, array_facts
-from autodiff_compiler.loops.values import Array, NoNativeText, row_major
 
 Rule = Callable[[Lowering, Op], None]
 
@@ -52,8 +52,9 @@ def lower_to_loops(function: Function) -> nodes.Function:
     for param in function.params:
         dtype, shape = array_facts(param.type)
         if not shape and not _is_array(param):
-            inputs.append(Scalar(param.name, dtype))
-            low.bind(param, Read(inputs[-1]))  # type: ignore[arg-type]
+            scalar = Scalar(param.name, dtype)
+            inputs.append(scalar)
+            low.bind(param, Read(scalar))
             continue
         array = _array(param.name, dtype, shape, "input")
         inputs.append(array.buffer)

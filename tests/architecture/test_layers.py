@@ -19,11 +19,11 @@ PACKAGE = ROOT / "autodiff_compiler"
 #: The layers from the lowest to the highest: packages and single modules of the top level.
 LAYERS = (
     ("version", "span", "errors", "faults", "fast_ast", "cost_model"),
-    ("mindspore_names", "ir", "interface"),
+    ("mindspore_names", "ir", "interface", "loop_ir"),
     ("operators",),
     ("common",),
     ("ops", "numpy", "nn", "amp"),
-    ("frontend", "analysis"),
+    ("frontend", "analysis", "loops"),
     ("transforms", "passes"),
     ("program",),
     ("emit",),

@@ -14,6 +14,10 @@ OTHERS = {"common", "cost_model", "nn", "numpy", "testing", "vocabulary"}
 #: Numbers that are rules, and no thresholds: where each stands, and what it is.
 RULES = {
     "scaling.LARGEST_DIVISOR": "whole numbers that every float holds",
+    "expressions.CONDITIONAL": "the precedence of operators of C",
+    "expressions.PRIMARY": "the precedence of operators of C",
+    "expressions.UNARY": "the precedence of operators of C",
+    "source.FIRST_ERROR": "the interface of compiled functions",
     "labels.LENGTH_LIMIT": "layout of names",
     "labels.WORD_LIMIT": "layout of names",
     "nodes.WHOLE": "whole numbers that every float holds",

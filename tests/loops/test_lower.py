@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.loops.lower import lower_to_loops
-from autodiff_compiler.loops.values import NoNativeText
 from autodiff_compiler.runtime.native import Compiler
 from tests.differences import by_differences
 from tests.loops.native import assert_agrees, compiled, joint_gradient

@@ -18,16 +18,30 @@ from autodiff_compiler.loop_ir.nodes import (
 
 #: The C type of each dtype.
 C_TYPES: Mapping[str, str] = {
-    "bool": "_Bool", "float32": "float", "float64": "double",
+    "bool": "_Bool",
+    "float32": "float",
+    "float64": "double",
     **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}  # fmt: skip
+}
 #: Operators of C, with their precedence.
 INFIX: Mapping[str, tuple[str, int]] = {
-    "mul": ("*", 12), "div": ("/", 12), "add": ("+", 11), "sub": ("-", 11),
-    "less": ("<", 9), "less_equal": ("<=", 9), "greater": (">", 9), "greater_equal": (">=", 9),
-    "equal": ("==", 8), "not_equal": ("!=", 8), "logical_and": ("&", 7), "bit_and": ("&", 7),
-    "logical_xor": ("^", 6), "bit_xor": ("^", 6), "logical_or": ("|", 5), "bit_or": ("|", 5),
-}  # fmt: skip
+    "mul": ("*", 12),
+    "div": ("/", 12),
+    "add": ("+", 11),
+    "sub": ("-", 11),
+    "less": ("<", 9),
+    "less_equal": ("<=", 9),
+    "greater": (">", 9),
+    "greater_equal": (">=", 9),
+    "equal": ("==", 8),
+    "not_equal": ("!=", 8),
+    "logical_and": ("&", 7),
+    "bit_and": ("&", 7),
+    "logical_xor": ("^", 6),
+    "bit_xor": ("^", 6),
+    "logical_or": ("|", 5),
+    "bit_or": ("|", 5),
+}
 #: The precedence of a conditional expression, of a unary operator and of a name.
 CONDITIONAL, UNARY, PRIMARY = 2, 14, 16
 
@@ -63,10 +77,10 @@ class ExpressionPrinter:
             left, right = op.operands
             first, second = self.text(left, precedence), self.text(right, precedence + 1)
             return f"{first} {sign} {second}", precedence
-        own = _OWN.get(op.name)
-        found = own(self, op) if own is not None else None
-        if found is not None:
-            return found
+        inline = _INLINE.get(op.name)
+        text = inline(self, op) if inline is not None else None
+        if text is not None:
+            return text
         name = f"{op.name}_{SHORT[op.dtype]}"
         self.functions[name] = None
         return f"{name}({', '.join(self.text(each) for each in op.operands)})", PRIMARY
@@ -142,7 +156,7 @@ def literal(number: Literal) -> tuple[str, int]:
 
 
 #: Operations that are printed without a call. A printer may leave one to the library.
-_OWN: Mapping[str, Callable[[ExpressionPrinter, Apply], tuple[str, int] | None]] = {
+_INLINE: Mapping[str, Callable[[ExpressionPrinter, Apply], tuple[str, int] | None]] = {
     "select": ExpressionPrinter._select,
     "cast": ExpressionPrinter._cast,
     "copy": ExpressionPrinter._copy,

@@ -9,6 +9,7 @@ from typing import Any
 
 from autodiff_compiler.emit.c.library import functions_for
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.nodes import (
@@ -34,9 +35,7 @@ from autodiff_compiler.loop_ir.nodes import (
 )
 from autodiff_compiler.span import NOWHERE, Span
 
-#: Bytes of temporaries that stand on the stack.
-STACK = 16 << 10
-#: The number of the first row of ``Function.errors``.
+#: The number of the first row of ``Function.errors``: smaller ones are memory and interrupts.
 FIRST_ERROR = 16
 #: Words of C, and names that the file itself uses.
 RESERVED = frozenset(
@@ -141,12 +140,12 @@ class _Emitter:
             *map(self._parameter, function.inputs),
             *map(self._parameter, function.outputs),
         ]
-        placed = self._placements()
+        declarations = self._placements()
         if self.services:
             parameters.append("const Services *services")
         if self.workspace:
             parameters.append("void *workspace")
-        self.lines += [f"int32_t {name}({', '.join(parameters)}) {{", *placed]
+        self.lines += [f"int32_t {name}({', '.join(parameters)}) {{", *declarations]
         self._body(function.body, 1)
         self.lines += ["  return 0;", "}", ""]
         text = "\n".join([*self._head(), *self.lines, *self._adapter(name)])
@@ -180,7 +179,7 @@ class _Emitter:
         lines, on_stack = [], 0
         for buffer in self.temporaries:
             c_type, bytes_ = C_TYPES[buffer.dtype], buffer.size * item_size(buffer.dtype)
-            if on_stack + bytes_ <= STACK:
+            if on_stack + bytes_ <= costs().stack_bytes:
                 on_stack += bytes_
                 lines.append(f"  {c_type} {self.names(buffer)}[{max(buffer.size, 1)}];")
             else:
@@ -291,8 +290,9 @@ class _Emitter:
         self._line(f"{name}_capacity = 2 * ({needed}) + 64;", depth + 1)
         self._line(
             f"{name} = services->reallocate(services, {name}, "
-            f"{name}_capacity * (int64_t)sizeof({c_type}));", depth + 1,
-        )  # fmt: skip
+            f"{name}_capacity * (int64_t)sizeof({c_type}));",
+            depth + 1,
+        )
         self._line(f"if (!{name}) return 1;", depth + 1)
         self._line("}", depth)
 

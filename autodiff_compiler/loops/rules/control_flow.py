@@ -26,8 +26,8 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     While,
 )
-from autodiff_compiler.loops.state import Lowering, array_facts, cast
-from autodiff_compiler.loops.values import (
+from autodiff_compiler.loops.core.state import Lowering, array_facts, cast
+from autodiff_compiler.loops.core.values import (
     Array,
     Items,
     NoNativeText,
@@ -81,8 +81,10 @@ class ControlFlow:
             self._carry(low, param, init) for param, init in zip(loop.carry_params, loop.inits)
         ]
         start, step, trips = _bounds(low, loop)
-        tapes = [_tape(low, value, result, trips)
-                 for value, result in zip(loop.stack_yields, loop.stacked)]  # fmt: skip
+        tapes = [
+            _tape(low, value, result, trips)
+            for value, result in zip(loop.stack_yields, loop.stacked)
+        ]
         if loop.is_for and not isinstance(trips, int):
             for tape in tapes:
                 low.add(Reserve(tape.buffer, _affine(low, trips) * tape.strides[0], low.span))
@@ -123,9 +125,14 @@ class ControlFlow:
         return carry
 
     def _enter(
-        self, low: Lowering, loop: LoopOp, carries: Sequence[Array | Scalar], position: Affine,
-        start: Affine, step: int,
-    ) -> None:  # fmt: skip
+        self,
+        low: Lowering,
+        loop: LoopOp,
+        carries: Sequence[Array | Scalar],
+        position: Affine,
+        start: Affine,
+        step: int,
+    ) -> None:
         low.bind(loop.position, Position(position))
         if loop.index is not None:
             low.bind(loop.index, Position(start + position * step))
@@ -140,9 +147,13 @@ class ControlFlow:
             low.bind(param, item if item.shape else low.let(param.name, item.load(())))
 
     def _iteration(
-        self, low: Lowering, loop: LoopOp, carries: Sequence[Array | Scalar],
-        tapes: Sequence[Array], position: Affine,
-    ) -> None:  # fmt: skip
+        self,
+        low: Lowering,
+        loop: LoopOp,
+        carries: Sequence[Array | Scalar],
+        tapes: Sequence[Array],
+        position: Affine,
+    ) -> None:
         self.lower_region(low, loop.body)
         for tape, value in zip(tapes, loop.stack_yields):
             row = tape.item(position)
@@ -252,12 +263,16 @@ def _copy(low: Lowering, to: Array, value: Array) -> None:
 
 def _assign(low: Lowering, place: Array | Scalar, value: Representation) -> None:
     """Sets a place to a value."""
+    if isinstance(value, (Rows, Items)):
+        raise NoNativeText("a container that is carried or chosen")
     if isinstance(place, Scalar):
-        if isinstance(value, Array):
-            value = value.load(())
-        assert not isinstance(value, Rows), value
-        low.set(place, cast(value, place.dtype))  # type: ignore[arg-type]
+        number = value.load(()) if isinstance(value, Array) else value
+        low.set(place, cast(number, place.dtype))
     elif isinstance(value, Array):
         _copy(low, place, value)
     else:
-        low.nest(place.shape, lambda at: low.store(place, at, value))  # type: ignore[arg-type]
+        _fill(low, place, value)
+
+
+def _fill(low: Lowering, place: Array, value: Expression) -> None:
+    low.nest(place.shape, lambda at: low.store(place, at, value))

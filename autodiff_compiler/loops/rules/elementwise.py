@@ -10,14 +10,23 @@ from autodiff_compiler.ir.nodes import Op, is_real_literal
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType, common_dtype
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
-from autodiff_compiler.loops.state import NUMBER_DTYPES, Lowering, apply, array_facts, cast
-from autodiff_compiler.loops.values import NoNativeText
+from autodiff_compiler.loops.core.state import NUMBER_DTYPES, Lowering, apply, array_facts, cast
+from autodiff_compiler.loops.core.values import NoNativeText
 
 #: Operators whose operands keep a common dtype that is not the result's.
 COMPARISONS = frozenset(
-    ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf",
-     "isfinite")
-)  # fmt: skip
+    (
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "isnan",
+        "isinf",
+        "isfinite",
+    )
+)
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
 #: Powers that are written as products.
 PRODUCTS = (1, 2, 3, 4)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from autodiff_compiler.ir.nodes import Op
-from autodiff_compiler.loop_ir.nodes import Affine
-from autodiff_compiler.loops.state import Lowering, array_facts
-from autodiff_compiler.loops.values import Array, Items, NoNativeText, Rows
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Literal, Load, Position, Read
+from autodiff_compiler.loops.core.state import Lowering, array_facts
+from autodiff_compiler.loops.core.values import Array, Items, NoNativeText, Rows
 
 
 def _make_items(low: Lowering, op: Op) -> None:
@@ -45,16 +45,15 @@ def _fill(low: Lowering, result: Array, part: object, first: int) -> int:
         return first
     if isinstance(part, Rows) and isinstance(part.length, int):
         rows = part.rows
-        low.nest(rows.shape, lambda at: low.store(
-            result, [at[0] + first, *at[1:]], rows.load(at)))  # fmt: skip
+        low.nest(rows.shape, lambda at: low.store(result, [at[0] + first, *at[1:]], rows.load(at)))
         return first + part.length
     row = result.item(Affine(first))
     if isinstance(part, Array):
         low.nest(row.shape, lambda at: low.store(row, at, part.load(at)))
-    elif isinstance(part, Rows):
-        raise NoNativeText("a list of run-time length as an array")
+    elif isinstance(part, (Literal, Read, Load, Position, Apply)):
+        low.store(row, (), part)
     else:
-        low.store(row, (), part)  # type: ignore[arg-type]
+        raise NoNativeText("a list of run-time length as an array")
     return first + 1
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Affine, Matrix, Product
-from autodiff_compiler.loops.state import Lowering, array_facts
-from autodiff_compiler.loops.values import Array, NoNativeText
+from autodiff_compiler.loops.core.state import Lowering, array_facts
+from autodiff_compiler.loops.core.values import Array, NoNativeText
 
 
 def _matmul(low: Lowering, op: Op) -> None:
@@ -29,10 +29,10 @@ def _matmul(low: Lowering, op: Op) -> None:
             place = len(full) if place is None else place
             full.insert(place, 1)
             strides.insert(place, 0)
-    whole = result.with_axes(full, strides)
+    matrix_result = result.with_axes(full, strides)
 
     def product(indices: Sequence[Affine]) -> None:
-        a, b, c = (_matrix(array, indices) for array in (left, right, whole))
+        a, b, c = (_matrix(array, indices) for array in (left, right, matrix_result))
         m, k = left.shape[-2:]
         low.add(Product(c, a, b, m, right.shape[-1], k, span=low.span))
 

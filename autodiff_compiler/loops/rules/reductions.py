@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.loop_ir.nodes import Affine, Expression, Literal, Read
-from autodiff_compiler.loops.state import Element, Lowering, apply, array_facts, cast
-from autodiff_compiler.loops.values import Array
+from autodiff_compiler.loops.core.state import Element, Lowering, apply, array_facts, cast
+from autodiff_compiler.loops.core.values import Array
 
 #: The neutral element of each combination.
 NEUTRAL = {"add": 0, "mul": 1, "maximum": -math.inf, "minimum": math.inf}
@@ -48,7 +48,7 @@ def reduced(
         inner -= 1
     in_memory = any(axis < inner and shape[axis] != 1 for axis in axes)
     start = neutral(combine, result.dtype)
-    kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    with_ones = [1 if axis in axes else size for axis, size in enumerate(shape)]
 
     def inner_total(outer: list[Affine]) -> Expression:
         if inner == rank:
@@ -69,13 +69,13 @@ def reduced(
             lambda outer: low.store(result, at(outer), finish(inner_total(outer))),
         )
         return
-    low.nest(kept, lambda indices: low.store(result, indices, start))
+    low.nest(with_ones, lambda indices: low.store(result, indices, start))
     low.nest(
         shape[:inner],
         lambda outer: low.store(result, at(outer), inner_total(outer), combine),
     )
     low.nest(
-        kept, lambda indices: low.store(result, indices, finish(result.load(indices)))
+        with_ones, lambda indices: low.store(result, indices, finish(result.load(indices)))
     ) if finish(start) is not start else None
 
 
@@ -105,13 +105,13 @@ def reduce_to(
         low.bind(value, low.let(value.name, finish(Read(total))))
         return
     result = low.result_array(value)
-    kept = [1 if axis in over else size for axis, size in enumerate(full)]
+    with_ones = [1 if axis in over else size for axis, size in enumerate(full)]
     steps = iter(zip(result.shape, result.strides))
     strides = []
     keeps = len(result.shape) == len(full)
     for axis in range(len(full)):
         strides.append(next(steps)[1] if keeps or axis not in over else 0)
-    reduced(low, combine, element, full, over, result.with_axes(kept, strides), finish)
+    reduced(low, combine, element, full, over, result.with_axes(with_ones, strides), finish)
     low.bind(value, result)
 
 
@@ -131,11 +131,16 @@ def _mean(low: Lowering, op: Op) -> None:
 
 
 def _row_reduction(
-    low: Lowering, combine: str, element: Element, shape: Sequence[int], axis: int, dtype: str,
+    low: Lowering,
+    combine: str,
+    element: Element,
+    shape: Sequence[int],
+    axis: int,
+    dtype: str,
     name: str,
-) -> Array:  # fmt: skip
-    kept = [1 if each == axis else size for each, size in enumerate(shape)]
-    result = low.new_array(dtype, kept, name)
+) -> Array:
+    with_ones = [1 if each == axis else size for each, size in enumerate(shape)]
+    result = low.new_array(dtype, with_ones, name)
     reduced(low, combine, element, shape, (axis,), result)
     return result
 
@@ -149,9 +154,11 @@ def _softmax(low: Lowering, op: Op) -> None:
 
     largest = _row_reduction(low, "maximum", element, shape, axis, dtype, "largest")
     shifted = low.mapped(
-        "weights", dtype, shape,
+        "weights",
+        dtype,
+        shape,
         lambda at: apply("exp", dtype, apply("sub", dtype, element(at), largest.load(at))),
-    )  # fmt: skip
+    )
     total = _row_reduction(low, "add", shifted.load, shape, axis, dtype, "total")
     low.map(op.result, lambda at: apply("div", dtype, shifted.load(at), total.load(at)))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Position
-from autodiff_compiler.loops.state import Lowering, array_facts
-from autodiff_compiler.loops.values import Array, NoNativeText, reshaped_strides
+from autodiff_compiler.loops.core.state import Lowering, array_facts
+from autodiff_compiler.loops.core.values import Array, NoNativeText, reshaped_strides
 from autodiff_compiler.operators.core.index_patterns import is_op, is_slice
 
 

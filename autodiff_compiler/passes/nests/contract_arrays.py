@@ -5,7 +5,7 @@ Temporaries that nothing reads are removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from autodiff_compiler.loop_ir.accesses import Access, span_within, summary_of
@@ -36,9 +36,9 @@ def contract_arrays(function: Function) -> Function:
     smaller: dict[Buffer, tuple[Buffer, frozenset[Scalar], int]] = {}
     for buffer, accesses in uses.items():
         if buffer.role == "temporary" and not buffer.grows:
-            found = _contracted(buffer, accesses)
-            if found is not None:
-                smaller[buffer] = found
+            contraction = _contracted(buffer, accesses)
+            if contraction is not None:
+                smaller[buffer] = contraction
     body = _without_unread(_with_smaller(function.body, smaller))
     return function if body is function.body else replace(function, body=body)
 
@@ -99,20 +99,22 @@ def _with_smaller(
     return tuple(map(visit, body))
 
 
-def _moved_targets(statement: Statement, smaller: Mapping, moved: object) -> Statement:
+def _moved_targets(
+    statement: Statement, smaller: Mapping, moved: Callable[[Buffer, Affine], tuple[Buffer, Affine]]
+) -> Statement:
     parts = tuple(
         tuple(_moved_targets(each, smaller, moved) for each in body) for body in bodies(statement)
     )
     if parts:
         return with_bodies(statement, parts)
     if isinstance(statement, Store) and statement.buffer in smaller:
-        buffer, at = moved(statement.buffer, statement.at)  # type: ignore[operator]
+        buffer, at = moved(statement.buffer, statement.at)
         return replace(statement, buffer=buffer, at=at)
     if isinstance(statement, Product):
         for name in ("result", "left", "right"):
             matrix = getattr(statement, name)
             if matrix.buffer in smaller:
-                buffer, at = moved(matrix.buffer, matrix.at)  # type: ignore[operator]
+                buffer, at = moved(matrix.buffer, matrix.at)
                 statement = replace(statement, **{name: replace(matrix, buffer=buffer, at=at)})
     return statement
 
@@ -135,9 +137,11 @@ def _without_unread(body: Body) -> Body:
 def _removed(body: Body, read: set[Buffer]) -> Body:
     after: list[Statement] = []
     for statement in body:
-        if isinstance(statement, Store) and statement.buffer.role == "temporary" and (
-            statement.buffer not in read
-        ):  # fmt: skip
+        if (
+            isinstance(statement, Store)
+            and statement.buffer.role == "temporary"
+            and (statement.buffer not in read)
+        ):
             continue
         inner = tuple(_removed(each, read) for each in bodies(statement))
         if isinstance(statement, Loop) and not inner[0]:

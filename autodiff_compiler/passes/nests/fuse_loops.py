@@ -1,7 +1,8 @@
 """Loop fusion: loops of equal length over the same elements become one loop.
 
-Two loops are fused if they access a common buffer, and each iteration of the second one needs only
-what the same iteration of the first one writes. Statements between them move before or after.
+Two loops are fused if they access a common buffer. Each iteration of the second one may need only
+elements that the same iteration of the first one writes. Statements between them move before or
+after.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ def _partner(statements: list[Statement], second: int, around: tuple[Scalar, ...
 
 def _dependents(statements: list[Statement], first: int, second: int) -> list[int]:
     """Returns the places between two statements that depend on the first one, also indirectly."""
-    found = [first]
+    dependents = [first]
     for place in range(first + 1, second):
-        if any(depends(statements[place], statements[each]) for each in found):
-            found.append(place)
-    return found[1:]
+        if any(depends(statements[place], statements[each]) for each in dependents):
+            dependents.append(place)
+    return dependents[1:]
 
 
 def _merge(statements: list[Statement], first: int, second: int) -> None:

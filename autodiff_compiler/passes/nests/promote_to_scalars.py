@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -50,9 +50,11 @@ def _single_elements(body: Body) -> dict[Buffer, Scalar]:
                 is_first = buffer not in homes and buffer not in excluded
                 if buffer.role != "temporary" or buffer.grows or buffer.size != 1:
                     excluded.add(buffer)
-                elif is_first and isinstance(statement, Store) and (
-                    statement.buffer is buffer and not statement.combine and access.writes
-                ):  # fmt: skip
+                elif (
+                    is_first
+                    and isinstance(statement, Store)
+                    and (statement.buffer is buffer and not statement.combine and access.writes)
+                ):
                     homes[buffer] = inside
                 elif is_first and not bodies(statement):
                     excluded.add(buffer)
@@ -114,9 +116,11 @@ def _with_scalars(body: Body, scalars: Mapping[Buffer, Scalar]) -> Body:
     return visit(body)
 
 
-def _expressions_changed(statement: Statement, change: object) -> Statement:
+def _expressions_changed(
+    statement: Statement, change: Callable[[Expression], Expression]
+) -> Statement:
     if bodies(statement):
         shallow = with_bodies(statement, tuple(() for _ in bodies(statement)))
-        rewritten = rewrite_statement(shallow, change, lambda at: at)  # type: ignore[arg-type]
+        rewritten = rewrite_statement(shallow, change, lambda at: at)
         return with_bodies(rewritten, bodies(statement))
-    return rewrite_statement(statement, change, lambda at: at)  # type: ignore[arg-type]
+    return rewrite_statement(statement, change, lambda at: at)

@@ -1,4 +1,4 @@
-"""How the values of typed IR are represented in the loop-nest IR.
+"""Representations of the values of typed IR in the loop-nest IR.
 
 An array is a strided view of a buffer. A number, or an array without axes, is an expression that
 may be read any number of times: a literal, a scalar, or the position that integers stand for.
@@ -119,13 +119,19 @@ def reshaped_strides(array: Array, shape: Sequence[int]) -> tuple[int, ...] | No
             continue
         if not merged or merged[-1][0] % size:
             return None
-        whole, step = merged.pop()
+        size_left, step = merged.pop()
         strides.append(step)
-        if whole != size:
-            merged.append((whole // size, step * size))
+        if size_left != size:
+            merged.append((size_left // size, step * size))
     return None if merged else tuple(reversed(strides))
 
 
 __all__ = [
-    "Array", "Items", "NoNativeText", "Representation", "Rows", "reshaped_strides", "row_major",
-]  # fmt: skip
+    "Array",
+    "Items",
+    "NoNativeText",
+    "Representation",
+    "Rows",
+    "reshaped_strides",
+    "row_major",
+]

@@ -24,7 +24,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Statement,
     Store,
 )
-from autodiff_compiler.loops.values import (
+from autodiff_compiler.loops.core.values import (
     Array,
     Items,
     NoNativeText,
@@ -103,8 +103,9 @@ class Lowering:
     def set(self, scalar: Scalar, value: Expression, combine: str = "") -> None:
         self.add(Set(scalar, value, combine, self.span))
 
-    def store(self, array: Array, indices: Sequence[Affine], value: Expression, combine: str = ""
-              ) -> None:  # fmt: skip
+    def store(
+        self, array: Array, indices: Sequence[Affine], value: Expression, combine: str = ""
+    ) -> None:
         """Writes an element of an array."""
         value = cast(value, array.dtype)
         self.add(Store(array.buffer, array.position(indices), value, combine, self.span))
@@ -126,28 +127,32 @@ class Lowering:
 
     def array(self, operand: AnyOperand) -> Array:
         """Returns an operand as an array; a number is stored in one without axes."""
-        found = self.represent(operand)
-        if isinstance(found, Array):
-            return found
-        if isinstance(found, (Rows, Items)):
+        representation = self.represent(operand)
+        if isinstance(representation, Array):
+            return representation
+        if isinstance(representation, (Rows, Items)):
             raise NoNativeText("a container in place of an array")
-        stored = self.new_array(found.dtype, (), "number")
-        self.store(stored, (), found)
+        stored = self.new_array(representation.dtype, (), "number")
+        self.store(stored, (), representation)
         return stored
 
     def number(self, operand: AnyOperand) -> Expression:
         """Returns an operand without axes as an expression."""
-        found = self.represent(operand)
-        if isinstance(found, (Rows, Items)):
+        representation = self.represent(operand)
+        if isinstance(representation, (Rows, Items)):
             raise NoNativeText("a container in place of a number")
-        return self.let("item", found.load(())) if isinstance(found, Array) else found
+        return (
+            self.let("item", representation.load(()))
+            if isinstance(representation, Array)
+            else representation
+        )
 
     def element(self, operand: AnyOperand, indices: Sequence[Affine]) -> Expression:
         """Returns the element of an operand at ``indices``, as NumPy broadcasts."""
-        found = self.represent(operand)
-        if isinstance(found, (Rows, Items)):
+        representation = self.represent(operand)
+        if isinstance(representation, (Rows, Items)):
             raise NoNativeText("a container in place of an array")
-        return found.load(indices) if isinstance(found, Array) else found
+        return representation.load(indices) if isinstance(representation, Array) else representation
 
     # ---- arrays
 
@@ -213,5 +218,11 @@ def apply(name: str, dtype: str, *operands: Expression | int | float) -> Express
 
 
 __all__ = [
-    "Body", "Element", "Lowering", "NUMBER_DTYPES", "apply", "array_facts", "cast",
-]  # fmt: skip
+    "Body",
+    "Element",
+    "Lowering",
+    "NUMBER_DTYPES",
+    "apply",
+    "array_facts",
+    "cast",
+]

@@ -1,0 +1,1 @@
+"""The state of a lowering to loop nests, and the representations of values."""
