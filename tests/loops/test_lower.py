@@ -53,6 +53,13 @@ def recurrence(x: Any, w: Any) -> Any:
     return np.sum(state)
 
 
+def recurrent(w: Any, x: Any) -> Any:
+    state = np.zeros((2, 6))
+    for k in range(4):
+        state = np.tanh(state @ w + x[k])
+    return np.sum(state)
+
+
 def newton(a: Any) -> Any:
     x = a + 1.0
     while np.sum(np.abs(x * x - a)) > 1e-9:
@@ -81,6 +88,7 @@ PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
     views: (X, Y),
     chosen: (X, Y),
     recurrence: (X, W),
+    recurrent: (DRAW.normal(size=(6, 6)), X),
     newton: (ROW,),
     branch: (X, Y),
     powers: (X, 5),
@@ -91,7 +99,8 @@ PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_gradients_agree(program: Callable[..., Any], c_compiler: Compiler) -> None:
     inputs = PROGRAMS[program]
-    count = sum(isinstance(each, np.ndarray) for each in inputs)
+    arrays = sum(isinstance(each, np.ndarray) for each in inputs)
+    count = 1 if program is recurrent else arrays
     function = joint_gradient(program, inputs, count)
     assert_agrees(function, inputs)
     value, *slopes = compiled(function)[0](*inputs)
