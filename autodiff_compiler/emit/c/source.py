@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autodiff_compiler.emit.c.library import functions_for
-
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter
+from autodiff_compiler.emit.c.library import functions_for
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.nodes import (
     Body,
