@@ -5,7 +5,8 @@ Ours is measured at level 1, the default, and at level 2, which plans all memory
 ``--cpu`` counts the time on one core, for a machine that others use as well.
 
 ``python -m benchmarks calls`` measures what a cached call costs instead, and ``python -m benchmarks
-loops`` gradients of loops that write items, at three sizes.
+loops`` gradients of loops that write items, at three sizes. ``python -m benchmarks eager`` measures
+calls at once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import subprocess
 import sys
 
-from benchmarks import call_overhead, loops
+from benchmarks import call_overhead, eager, loops
 from benchmarks.measure import measure
 from benchmarks.peers.environments import DEFAULT, RUNNERS
 from benchmarks.rounds import ONE_CORE
@@ -27,18 +28,20 @@ def main(names: list[str]) -> int:
     if names[:1] == ["--cpu"]:
         os.environ.update(ONE_CORE)
         names = names[1:]
-        if names in (["calls"], ["loops"]):
+        if names in (["calls"], ["eager"], ["loops"]):
             # Measured in a new process: this one has imported NumPy, and its BLAS has threads.
             return subprocess.call([sys.executable, "-m", "benchmarks", *names])
     if names == ["calls"]:
         call_overhead.main()
         return 0
+    if names == ["eager"]:
+        return eager.main()
     if names == ["loops"]:
         return loops.main()
     strange = [name for name in names if name not in WORKLOADS]
     if strange:
-        print(f"no workload {', '.join(strange)}; there are {', '.join(WORKLOADS)}, calls, loops",
-              file=sys.stderr)  # fmt: skip
+        known = ", ".join([*WORKLOADS, "calls", "eager", "loops"])
+        print(f"no workload {', '.join(strange)}; there are {known}", file=sys.stderr)
         return 2
     found = [DEFAULT, "ours", "hand"]
     results = [each for name in names or WORKLOADS for each in measure(name, found)]

@@ -2,7 +2,7 @@
 
 A call of an operator on Tensors checks its operands, infers types, selects casts and formats a
 template (``eager_operators``). All of that depends on a *key*: the operator, the types of the
-operands, the attributes, and the rules of promotion. The first call with a key does it, and then
+operands, the attributes, and the rules of promotion. The first call with a key
 generates a kernel. For that the operator is called on IR values of these types. The templates of
 the operations that it adds become one Python function. A later call computes its key, finds the
 kernel and runs it. If a kernel raises, the call starts again without it: so it has the result or
@@ -28,9 +28,10 @@ import numpy as np
 
 from autodiff_compiler.common.eager_operators import copy_if_shared, operand_type
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import Op, Value
-from autodiff_compiler.ir.opdef import PRECISION, filled_template, function_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
+from autodiff_compiler.ir.opdef import PRECISION, OpDef, filled_template, function_of
 from autodiff_compiler.ir.types import PROMOTION
+from autodiff_compiler.operators.linalg.joined_products import JOINED
 
 #: The classes whose instances have their array in ``_data``; each enters itself.
 TENSORS: set[type] = set()
@@ -72,12 +73,13 @@ def computed(
 ) -> Any:
     """Returns what ``function`` computes of these operands: arrays, or other values.
 
-    Operands of the classes ``numbers`` are arguments of the kernel; others that are no Tensors are
-    constants of it. Without a kernel the result is that of ``first(function, operands, attrs)``.
+    The first call with a key generates the kernel. Operands of the classes ``numbers`` are its
+    arguments; others that are no Tensors are its constants. Without a kernel the result is that of
+    ``first(function, operands, attrs)``.
     """
     parts: list[Any] = [function, PROMOTION.numpy]
     arrays: list[Any] = []
-    constants: list[Any] = [attrs] if attrs else []
+    constants: list[Any] = []
     for operand in operands:
         kind = type(operand)
         if kind in TENSORS:
@@ -91,24 +93,22 @@ def computed(
         else:
             parts.append(_STATIC)
             constants.append(operand)
-    if constants:
+    if attrs or constants:
         try:
             # The bytes of 1, 1.0 and True differ, and those of 0.0 and -0.0.
-            parts.append(marshal.dumps(constants, 2))
+            parts.append(marshal.dumps([attrs, constants] if constants else attrs, 2))
         except ValueError:
             return first(function, operands, attrs)
     if PRECISION.double:
         return first(function, operands, attrs)
     key = tuple(parts)
     kernel: Any = _KERNELS.get(key, UNKNOWN)
-    if kernel is None:
-        return first(function, operands, attrs)
     if kernel is UNKNOWN:
-        result = first(function, operands, attrs)
         if len(_KERNELS) >= CAPACITY:
             _KERNELS.clear()
-        _KERNELS[key] = _kernel(function, operands, attrs, numbers)
-        return result
+        kernel = _KERNELS[key] = _kernel(function, operands, attrs, numbers)
+    if kernel is None:
+        return first(function, operands, attrs)
     try:
         result = _QUIET.run(kernel, *arrays)
     except Exception:
@@ -116,12 +116,23 @@ def computed(
     if type(result) is np.ndarray:
         # The usual cases need no search: a view of an operand, and an array in memory of its own.
         base: Any = result.base
+        owner = result if base is None else base
         for operand in arrays:
-            if operand is result or operand is base is not None:
+            if operand is owner:
                 return result.copy()
         if base is None:
             return result
     return copy_if_shared(result, arrays)
+
+
+class _KernelBuilder(Builder):
+    """Collects the operations of a kernel; products become as few calls of BLAS as in compiled
+    code."""
+
+    def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
+        joined = JOINED.get(opdef.name)
+        result = None if joined is None else joined(given, attrs, self.producer)
+        return super().make(opdef, given, attrs) if result is None else result
 
 
 def _kernel(
@@ -144,7 +155,7 @@ def _kernel(
             for each in operands
         ],
     )
-    builder = Builder()
+    builder = _KernelBuilder()
     try:
         with builder:
             result = function(*operands, **attrs)

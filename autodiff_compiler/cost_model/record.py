@@ -124,6 +124,23 @@ class Costs:
 
     # ---- Products and their sums in one call of NumPy.
 
+    #: The number of multiplications from which a batch of matrices times one matrix is one product.
+    #: Below it ``x @ w`` is as fast. Measured with OpenBLAS, one thread, 64 matrices of one row: at
+    #: 16 x 16 one product takes a third of the time.
+    joined_product_terms: int = 2**14
+    #: The number of rows of each matrix up to which one product is faster in any case. Measured at
+    #: 64 x 64: one row takes a third of the time, two rows 0.7, four rows 1.3.
+    joined_product_rows: int = 2
+    #: The least number of rows and columns of a transposed factor from which one product is faster.
+    #: Measured: 0.4 to 0.9 of the time from 16 on, and 1.1 to 1.9 with ten.
+    joined_product_columns: int = 16
+    #: BLAS reads a smaller factor in memory order as it is, and copies a larger one for each
+    #: matrix. Measured: one product takes 1.3 to 1.5 of the time of many with 64 x 64 elements. It
+    #: takes 0.85 with 128 x 128, and 0.2 to 0.6 with 512 x 512.
+    copied_factor_elements: int = 2**14
+    #: The number of rows from which that copy is small beside the product. Measured at 128 rows: no
+    #: difference.
+    copied_factor_rows: int = 2**7
     #: The largest number of terms, adjacent in memory, that einsum adds up in one go. More lose
     #: digits: NumPy's pairwise sums do not. Chosen, not measured.
     einsum_terms: int = 2**13
