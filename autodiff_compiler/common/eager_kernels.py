@@ -96,7 +96,8 @@ def computed(
     if attrs or constants:
         try:
             # The bytes of 1, 1.0 and True differ, and those of 0.0 and -0.0.
-            parts.append(marshal.dumps([attrs, constants] if constants else attrs, 2))
+            constant: Any = [attrs, constants] if constants else attrs
+            parts.append(marshal.dumps(constant, 2))
         except ValueError:
             return first(function, operands, attrs)
     if PRECISION.double:
