@@ -128,7 +128,7 @@ static inline double tanh_f64(double x) {
   double bounded = size > LARGE ? LARGE : size;
   double shifted = bounded * (2.0 * CONSTANT(log2_e, 0)) + ROUNDER;
   double n = shifted - ROUNDER;
-  double r = (2.0 * bounded - n * CONSTANT(log2, 0)) - n * CONSTANT(log2, 1);
+  double r = 2.0 * bounded - n * CONSTANT(log2, 2);
   POLYNOMIAL(q, exp, r);
   uint64_t count = bits_f64(shifted) - bits_f64(ROUNDER) + ONE_EXPONENT;
   double power = (1.0 + (r + r * r * q)) * from_bits_f64(count << MANTISSA);
@@ -136,7 +136,7 @@ static inline double tanh_f64(double x) {
   return __builtin_copysign(size < 0.625 ? near : far, x);
 }
 """,
-        (1.3, 1.3),
+        (1.3, 1.5),
         words={**_WORDS, "LARGE": ("10.0f", "20.0")},
     ),
     f64("""

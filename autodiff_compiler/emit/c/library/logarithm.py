@@ -15,7 +15,9 @@ _WORDS = {
     "ONE_EXPONENT": ("127.0f", "1023.0"),
     "TWO_EXPONENTS": ("254u", "2046u"),
     "NORMAL": ("0x1p-126f", "0x1p-1022"),
-    "DENORMAL_SHIFT": ("25.0f", "54.0"),
+    "SHIFT": ("25.0f", "54.0"),
+    "SMALL_NUMBER_BITS": ("0x4b000000u", "0x4330000000000000u"),
+    "SMALL_NUMBER": ("0x1p23f", "0x1p52"),
     "DENORMAL_SCALE": ("0x1p25f", "0x1p54"),
     "TINY": ("0x1p-25f", "0x1p-54"),
 }
@@ -30,10 +32,11 @@ typedef struct { double k, f; } split_result_f64;
 /* splits a positive number, 1 + f from sqrt(1/2) to sqrt(2) */
 static inline split_result_f64 split_f64(double x) {
   double normal = x < NORMAL ? x * DENORMAL_SCALE : x;
-  double bias = x < NORMAL ? ONE_EXPONENT + DENORMAL_SHIFT : ONE_EXPONENT;
+  double bias = x < NORMAL ? SMALL_NUMBER + (ONE_EXPONENT + SHIFT) : SMALL_NUMBER + ONE_EXPONENT;
   uint64_t bits = bits_f64(normal) + ONE_LESS_ROOT;
   double f = from_bits_f64((bits & MANTISSA_MASK) + ROOT_HALF) - 1.0;
-  return (split_result_f64){ from_small_f64(bits >> MANTISSA) - bias, f };
+  double exponent = from_bits_f64((bits >> MANTISSA) | SMALL_NUMBER_BITS);
+  return (split_result_f64){ exponent - bias, f };
 }
 """,
         words=_WORDS,

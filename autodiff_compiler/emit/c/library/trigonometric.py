@@ -153,7 +153,7 @@ static inline float sin_f32(float x) {
   return __builtin_fabsf(x) < 0x1p-13f ? x : result;
 }
 """,
-        1.5,
+        1.6,
     ),
     f32(
         """
@@ -165,7 +165,7 @@ static inline float cos_f32(float x) {
   return (angle.quarter + 1u) & 2u ? -result : result;
 }
 """,
-        1.5,
+        1.6,
     ),
     f64(
         """
