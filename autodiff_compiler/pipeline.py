@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.source import emit_program
 from autodiff_compiler.frontend.lower import lower
-from autodiff_compiler.interface import Compiled, GeneratedText, Request, Slot
-from autodiff_compiler.ir.fingerprint import fingerprint
+from autodiff_compiler.interface import Compiled, Request, Slot
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program
-from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
 from autodiff_compiler.stages.buffers import PlanBuffers
 from autodiff_compiler.stages.derivatives import (
     Differentiate,
@@ -28,7 +25,7 @@ from autodiff_compiler.stages.derivatives import (
 )
 from autodiff_compiler.stages.driver import Pipeline, Stage, numeric_rules
 from autodiff_compiler.stages.names import name_cotangents, unique_function_names
-from autodiff_compiler.stages.outcome import compiled, generated_text
+from autodiff_compiler.stages.outcome import compiled, printed
 
 #: Whether the IR is verified after each stage: on in tests, off in use.
 VERIFY = False
@@ -147,12 +144,4 @@ def compile_unit(
     known = (each.for_request(request) for each in shared)
     program = next(filter(None, known), None) or start(fn, request, slots, keywords)
 
-    def make() -> GeneratedText:
-        nonlocal program
-        program = run(program)
-        return generated_text(program)
-
-    folder = compile_cache()
-    key = fingerprint(versions(), *program.facts()) if folder else None
-    text = cached_on_disk(folder, key, make) if folder and key else make()
-    return compiled(program, text)
+    return compiled(*printed(program, run))

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from autodiff_compiler.analysis.activity import varied_values
+from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.interface import Compiled, GeneratedText
+from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import type_of
 from autodiff_compiler.passes.memory.copy_escaping_views import owns
 from autodiff_compiler.program import Program
+from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
+
+
+def printed(program: Program, run: Callable[[Program], Program]) -> tuple[Program, GeneratedText]:
+    """Returns the text of a program, from the cache on disk if it is there.
+
+    Where it is not, ``run`` finishes the program, which is returned, too.
+    """
+
+    def make() -> GeneratedText:
+        nonlocal program
+        program = run(program)
+        return generated_text(program)
+
+    folder = compile_cache()
+    key = fingerprint(versions(), *program.facts()) if folder else None
+    text = cached_on_disk(folder, key, make) if folder and key else make()
+    return program, text
 
 
 def generated_text(program: Program) -> GeneratedText:
@@ -53,4 +75,4 @@ def _unconnected(program: Program) -> tuple[int, ...]:
     )
 
 
-__all__ = ["compiled", "generated_text"]
+__all__ = ["compiled", "generated_text", "printed"]

@@ -134,7 +134,9 @@ def source_of(applied: Application) -> str:
         stabilise=False,
     )
     places = {position: position for position in range(len(applied.params))}
-    typed = TypedProgram(applied.function, places, (), (), (), None, (), (), (), {})
+    typed = TypedProgram(
+        applied.function, places, (), (), (), None, (), (), (), {}, False, (), frozenset()
+    )
     program = pipeline.run(Program(request, typed, (applied.function,)), "typed")
     source = pipeline.run(program).source
     return source[source.index("import ") :]  # the docstring is about a file

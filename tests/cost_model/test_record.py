@@ -16,7 +16,7 @@ FIELDS = list(Costs.__annotations__)
 UNITS = {
     "bytes", "elements", "operations", "steps", "rounds", "ratio", "share", "tiles", "levels",
     "terms", "characters", "values", "items", "iterations", "trials", "calls", "objects", "units",
-    "kinds", "pairs", "products", "rows", "functions", "fraction",
+    "kinds", "pairs", "products", "rows", "functions", "fraction", "columns", "programs",
 }  # fmt: skip
 #: A phrase that comes between a unit and the end of a name.
 WHERE = re.compile(r"_of_\w+$")

@@ -175,7 +175,7 @@ def test_the_value_is_pythons_or_the_call_is_refused(
         except CallError as error:
             assert make not in WITHOUT_OVERLAP and program not in TAKES_ALL
             assert "shares memory" in str(error) and "copy" in str(error)
-            assert "test_aliased_arguments.py" in str(error)
+            assert "test_overlaps.py" in str(error)
             continue
         if ask is ms.value_and_grad and program is not returned:
             found = found[0]

@@ -61,7 +61,8 @@ def _forward_of(
     wanted = forward_name(backward.name)
     best: tuple[Op, Mapping[Value, str]] | None = None
     rank = (False, False)
-    for forward, names in earlier:
+    named = [pair for pair in earlier if pair[0].name == wanted]
+    for forward, names in (*named, *(() if _fits(named, backward) else earlier)):
         if not _may_be_pair(forward, backward):
             continue
         packed = producers(forward.body).get(forward.residuals)
@@ -71,6 +72,16 @@ def _forward_of(
         if best is None or (same_type, forward.name == wanted) > rank:
             best, rank = (packed, names), (same_type, forward.name == wanted)
     return best
+
+
+def _fits(named: Sequence[tuple[Function, Mapping[Value, str]]], backward: Function) -> bool:
+    """True if the forward function of the right name packs what ``backward`` takes."""
+    for forward, _ in named:
+        if _may_be_pair(forward, backward):
+            packed = producers(forward.body).get(forward.residuals)
+            if packed is not None and packed.name == "make_tuple":
+                return bool(type_of(packed.result) == backward.params[0].type)
+    return False
 
 
 def _may_be_pair(forward: Function, backward: Function) -> bool:

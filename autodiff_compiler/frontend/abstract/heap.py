@@ -65,11 +65,17 @@ def is_detached(value: Any) -> bool:
     return isinstance(value, DetachedContainer)
 
 
+#: The exact types of most values that are plain, so that the common case is quick.
+PLAIN_TYPES = frozenset((Value, HeapRef, Unset, str, bool, int, float, complex, type(None)))
+
+
 def is_plain(value: Any) -> bool:
     """True if ``value`` is unchanged by a branch whose two sides leave it to its name.
 
     A function is not: it may read a frame that one side changed.
     """
+    if type(value) in PLAIN_TYPES:
+        return True
     if isinstance(value, MaybeUnset):
         value = value.value
     if type(value) is tuple:

@@ -10,6 +10,7 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.heap import (
+    PLAIN_TYPES,
     HeapOwnership,
     holder_of,
     is_plain,
@@ -191,7 +192,11 @@ def _merge_states(
         read = [map(each.names.get, both, repeat(MISSING)) for each in (left, right, base)]
         for name, one, other, old in zip(both, *read):
             merged.names[name] = one
-            if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
+            if (
+                one is not other
+                or one is not old
+                or not (type(one) in PLAIN_TYPES or is_plain(one))
+            ):
                 merged.changed_names[name] = merger.merge(one, other, name)
     known_names = {**right.names, **left.names}
     for ref in {**left.heap, **right.heap}:

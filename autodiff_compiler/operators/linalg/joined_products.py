@@ -8,6 +8,8 @@ generated. All sizes must be known.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations

@@ -69,6 +69,7 @@ def test_names_of_the_user_stay() -> None:
 @pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss()])
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_the_sensitivity_of_a_loss_is_not_passed(loss: nn.Cell, level: int) -> None:
+    ms.set_seed(1)  # with other weights the normalisation may be too steep for differences
     net = WithLoss(loss)
     text = ms.gradient_source(net, f(2, 3), f(2, 4), get_by_list=True, opt_level=level)
     assert "loss_backward(residuals)" in text or level == 3

@@ -150,8 +150,12 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "f32[6] = reshape %x {shape=(6,)}", "f32[6] = mul %a, %a",
         "f32[] = sum %b {axes=None, keepdims=False}"),
         ("f32[3,2] = mul %x, %x", "f32[] = sum %a {axes=None, keepdims=False}")),
-    "products of an Einstein sum": (A, "f32[3,2]", (
+    "einsum as few products": (A, "f32[3,2]", (
         "f32[3,2] = einsum %x {equation='ij->ji'}",), ("f32[3,2] = swap_last_axes %x",)),
+    "matmul as few products": ("%x: f32[64,2,64], %y: f32[64,64]", "f32[64,2,64]", (
+        "f32[64,2,64] = matmul %x, %y",), (
+        "f32[128,64] = reshape %x {shape=(128, 64)}", "f32[128,64] = matmul %a, %y",
+        "f32[64,2,64] = reshape %b {shape=(64, 2, 64)}")),
     "ones * number": ("", "f32[2,3]", (f"{M} = {ONES}", f"{M} = mul %a, 2.5"),
                       ("f32[2,3] = full {dtype='float32', shape=(2, 3), value=2.5}",)),
     "x * full": (A, "f32[2,3]", (
