@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from autodiff_compiler import get_context, set_context
+from autodiff_compiler import compile_info, get_context, set_context
 from autodiff_compiler.faults import COUNT
+from autodiff_compiler.frontend.syntax import source
+from autodiff_compiler.frontend.syntax.desugar import steps, subset
 from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, find_compiler
 from tests.mirror import modules_by_test, recorded_modules
 
@@ -68,6 +70,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 MODULES_BY_TEST = modules_by_test()
 
 
+def forget_compilations() -> None:
+    """Empties the caches of compiled functions and of syntax trees: tests before may fill them."""
+    compile_info().clear()
+    for module in (source, steps, subset):
+        for cached in vars(module).values():
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Fails a test that runs no function of a module that it is to cover."""
@@ -76,6 +87,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     if covered is None:
         yield
         return
+    forget_compilations()
     with recorded_modules() as entered:
         outcome = yield
     if outcome.excinfo is None and not covered <= entered:

@@ -162,12 +162,10 @@ RUN_BY: dict[str, str] = {
     "frontend.syntax.desugar.match_statement": (
         f"{CORPUS}::test_the_compiled_forward_is_the_eager_one[statements.match_on_a_tensor]"
     ),
-    "frontend.syntax.desugar.nonlocal_variables": THROWN,
+    "frontend.syntax.desugar.nonlocal_variables": f"{ROW}[refused_elsewhere.inner_nonlocal]",
     "frontend.syntax.desugar.steps": THROWN,
-    "frontend.syntax.desugar.walrus_tests": (
-        "frontend/test_syntax.py::test_a_recursion_that_writes_around_itself_is_refused"
-    ),
-    "frontend.syntax.desugar.with_statement": THROWN,
+    "frontend.syntax.desugar.walrus_tests": f"{ROW}[iterating.walrus_binds_in_the_function]",
+    "frontend.syntax.desugar.with_statement": f"{ROW}[refused_elsewhere.with_custom]",
     "frontend.syntax.exits": THROWN,
     "frontend.syntax.nodes": THROWN,
     "interface": NEIGHBOURS,
