@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import cli, faults, pipeline
+from autodiff_compiler import cli, faults
 from autodiff_compiler.emit import module
 from autodiff_compiler.emit.text.document import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.runtime import compiled_function
-from autodiff_compiler.stages import derivatives
+from autodiff_compiler.stages import derivatives, outcome
 from autodiff_compiler.transforms.reverse import sweep
 
 X = np.array([0.5, 1.5])
@@ -86,7 +86,7 @@ def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
 @pytest.mark.parametrize(
     ("owner", "name", "stage"),
     [
-        (pipeline, "generated_text", "compiling"),
+        (outcome, "generated_text", "compiling"),
         (derivatives, "partial", "compiling"),
         (sweep, "partition", "differentiation"),
         (module, "_named_body", "emission"),

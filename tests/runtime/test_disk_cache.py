@@ -17,6 +17,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, compile_info, nn, ops, pipeline
 from autodiff_compiler.common.context import get_context
 from autodiff_compiler.program import Program
+from autodiff_compiler.stages import outcome
 
 
 class Net(nn.Cell):
@@ -96,7 +97,7 @@ def test_requests_have_separate_records(folder):
 
 def test_other_versions_find_nothing(folder, monkeypatch):
     gradient()
-    monkeypatch.setattr(pipeline, "versions", lambda: ("later",))
+    monkeypatch.setattr(outcome, "versions", lambda: ("later",))
     assert not gradient().from_disk
 
 

@@ -55,16 +55,32 @@ class TensorAliases:
         #: Then the values without axes that may be such an array or a NumPy scalar.
         self.arrays: set[Value] = set()
         self.arrays_or_scalars: set[Value] = set()
+        #: The dtypes of an array that has several, by path: see ``path_dtypes.py``.
+        self.path_dtypes: dict[Value, frozenset[str]] = {}
         #: True if a name was lost because it is not known which arrays are views.
         self.has_unknown_views = False
 
     def copy_facts(self, before: Value, after: Value) -> None:
-        """Gives ``after`` the layout and the kind of ``before``, whose place it takes."""
+        """Gives ``after`` what is known of ``before``, whose place it takes."""
         self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
+        self.set_path_dtypes(after, self.dtypes_of(before))
         for kind in (self.reshaped, self.read_only, self.arrays, self.arrays_or_scalars):
             (kind.add if before in kind else kind.discard)(after)
+
+    def dtypes_of(self, value: Any) -> frozenset[str]:
+        """Returns the dtypes that an array may have in NumPy; none if this is not known."""
+        if value in self.path_dtypes:
+            return self.path_dtypes[value]
+        type_ = value.type if isinstance(value, Value) else None
+        dtype = type_.dtype if isinstance(type_, ArrayType) else None
+        return frozenset(() if dtype is None else (dtype,))
+
+    def set_path_dtypes(self, value: Any, dtypes: frozenset[str]) -> None:
+        """Records the dtypes that ``value`` may have in NumPy, if there are several."""
+        if len(dtypes) > 1:
+            self.path_dtypes[value] = dtypes
 
     def is_array(self, value: Any) -> bool | None:
         """True if a value without axes is an array, False for a scalar, None if not known."""

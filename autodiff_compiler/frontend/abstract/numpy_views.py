@@ -13,6 +13,7 @@ from typing import Any
 from autodiff_compiler.frontend.abstract.aliasing import has_no_axes
 from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_of, static_shape
+from autodiff_compiler.frontend.abstract.path_dtypes import record_path_dtypes
 from autodiff_compiler.frontend.abstract.values import leaves
 from autodiff_compiler.ir.nodes import Op, Value, array_type, type_of
 from autodiff_compiler.ir.opdef import OpDef
@@ -117,10 +118,11 @@ def _is_array(low: Evaluator, source: Any) -> bool | None:
 
 
 def record_aliases(low: Evaluator, op: Op) -> None:
-    """Records the layout and the aliases of a new operation's result."""
+    """Records the layout, the dtypes and the aliases of a new operation's result."""
     memory = low.compilation.aliases
     if not op.results or not isinstance(op.results[0].type, ArrayType):
         return
+    record_path_dtypes(memory, op)
     layout = layout_of(op, memory.layouts)
     result = op.results[0]
     if layout is not None:

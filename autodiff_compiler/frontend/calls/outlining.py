@@ -417,6 +417,7 @@ def link_aliases(low: Lowering, outcome: Any, outlined: OutlinedCall) -> Any:
         if isinstance(inner, Value):
             if inner in memory.layouts and isinstance(result, Value):
                 memory.layouts[result] = memory.layouts[inner]
+            memory.set_path_dtypes(result, memory.dtypes_of(inner))
             return given.get(inner, result)
         if type(result) is tuple and type(inner) is tuple:
             return tuple(map(link, result, inner))

@@ -18,6 +18,7 @@ from autodiff_compiler.frontend.abstract.heap import (
 )
 from autodiff_compiler.frontend.abstract.join import cast_to
 from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned, Unwinding
+from autodiff_compiler.frontend.abstract.path_dtypes import join_path_dtypes
 from autodiff_compiler.frontend.abstract.values import (
     Heap,
     HeapRef,
@@ -231,6 +232,8 @@ def _add_branch(
     for result, (*sources, _, _) in zip(results, merger.pairs):
         result.has_user_name = bool(result.name)
         low.compilation.aliases.set_aliases(result, low.compilation.aliases.of_all(sources))
+        if low.compilation.numpy:
+            join_path_dtypes(low.compilation.aliases, result, sources)
     return results
 
 

@@ -12,6 +12,7 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.heap import detach, is_detached
 from autodiff_compiler.frontend.abstract.join import conform, join_structure, join_types, leaf_type
+from autodiff_compiler.frontend.abstract.path_dtypes import compute_alike
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     HeapRef,
@@ -131,6 +132,8 @@ class Carry:
     summed: bool = False
     #: The possible origins of its leaves when an iteration begins, by place.
     memory: dict[int, set[Any]] = field(default_factory=dict)
+    #: The dtypes that an iteration leaves in its leaves, by place.
+    dtypes: dict[int, frozenset[str]] = field(default_factory=dict)
 
 
 def get(state: State, key: Key) -> Any:
@@ -168,12 +171,12 @@ def common_structure(key: Key, before: Any, after: Any) -> Any:
     return like
 
 
-def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type]:
+def joined_types(low: Lowering, key: Key, have: Iterable[Type | None], after: Any) -> list[Type]:
     """Returns the types that hold values of these types and the leaves of ``after``."""
     types = []
     for a, b in zip(have, map(leaf_type, leaves(after))):
         type_ = None if a is None or b is None else join_types(a, b)
-        if type_ is None:
+        if type_ is None or low.compilation.numpy and not compute_alike(a, b):
             raise LoopNotRollable(
                 f"'{name_of(key)}' is {a} before an iteration of the loop and {b} after it"
             )

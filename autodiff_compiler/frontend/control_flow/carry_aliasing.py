@@ -41,6 +41,9 @@ class CarryAliasing:
                 first = before.get((key, place))
                 known = (self.memory.of(first) or {SCALAR}) | carry.memory.get(place, set())
                 self.memory.set_aliases(param, known)
+                if first is not None:
+                    dtypes = self.memory.dtypes_of(first) | carry.dtypes.get(place, frozenset())
+                    self.memory.set_path_dtypes(param, dtypes)
                 self.assumed[key, place] = {*known}
         for pair in self._apart():
             if self.memory.may_alias(*map(before.get, pair)):
@@ -65,6 +68,9 @@ class CarryAliasing:
                     kind for kind, holds in kinds.items() if is_array in (holds, None)
                 }
             right &= aliases <= self.assumed[key, place]
+            dtypes, has = self.memory.dtypes_of(left[key, place]), self.carried[key].dtypes
+            right &= dtypes <= self.memory.dtypes_of(self.params[key][place])
+            has[place] = has.get(place, frozenset()) | dtypes
             known |= aliases
         return right
 

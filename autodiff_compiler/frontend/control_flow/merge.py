@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.heap import HeapOwnership, detach
 from autodiff_compiler.frontend.abstract.join import conform, join_structure, join_types, leaf_type
+from autodiff_compiler.frontend.abstract.path_dtypes import compute_alike
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     CallableChoice,
@@ -216,7 +217,7 @@ class Merger:
         type_ = None
         if left_type is not None and right_type is not None:
             type_ = join_types(left_type, right_type)
-        if type_ is None:
+        if type_ is None or not self._compute_alike(left_type, right_type):
             return self._different(name, str(left_type), str(right_type))
         if isinstance(type_, ArrayType):
             for number, (one, other, *_) in enumerate(self.pairs):
@@ -224,6 +225,10 @@ class Merger:
                     return _Phi(number)
         self.pairs.append((left, right, type_, name))
         return _Phi(len(self.pairs) - 1)
+
+    def _compute_alike(self, left: Type | None, right: Type | None) -> bool:
+        """True if the numbers of both branches may be held in one dtype."""
+        return not self.low.compilation.numpy or compute_alike(left, right)
 
     def _undefined(self) -> Iterator[Any]:
         """Yields undefined values without end."""

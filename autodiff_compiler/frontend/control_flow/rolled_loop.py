@@ -16,6 +16,7 @@ from autodiff_compiler.frontend.abstract.heap import (
     reattach,
 )
 from autodiff_compiler.frontend.abstract.join import cast_to, conform, join_types, leaf_type
+from autodiff_compiler.frontend.abstract.path_dtypes import join_path_dtypes
 from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     LoopNotRollable,
@@ -282,7 +283,7 @@ class LoopHypothesis:
             return
         maybe = isinstance(get(self.base, key), MaybeUnset)
         before, after = conform(before, like), conform(after, like)
-        types = joined_types(key, map(leaf_type, leaves(before)), after)
+        types = joined_types(self.low, key, map(leaf_type, leaves(before)), after)
         self.carried[key] = Carry(like, types, maybe)
 
     def _may_be_sum(self, before: Any, after: Any) -> bool:
@@ -311,13 +312,13 @@ class LoopHypothesis:
             before = conform(carried_by(carry, key, self.base), like)
             first = leaves(before) if any(True for _ in leaves(before)) else leaves(after)
             carry.like, after = like, conform(after, like)
-            carry.types = joined_types(key, map(leaf_type, first), after)
+            carry.types = joined_types(self.low, key, map(leaf_type, first), after)
             return False
         if carry.summed and not self._only_added_to(self.params[key][0]):
             carry.summed = False
             carry.types = [join_types(type_of(carry.like), carry.types[0]) or carry.types[0]]
             return False
-        types = joined_types(key, carry.types, after)
+        types = joined_types(self.low, key, carry.types, after)
         stable = types == carry.types
         carry.types = types
         return stable
@@ -331,6 +332,7 @@ class LoopHypothesis:
         aliases = self.low.compilation.aliases
         for result, *paths in zip(results, yields, *([] if self.runs_once() else [inits])):
             aliases.set_aliases(result, aliases.of_all(paths))
+            join_path_dtypes(aliases, result, paths)
         self.sameness.end(dict(zip(self._leaves(self.left), results)))
         self.low.state = self._state_after(results)
 
@@ -410,6 +412,7 @@ class LoopHypothesis:
         result, memory = cast_to(leaf, type_), self.low.compilation.aliases
         if result is not leaf:
             memory.set_aliases(result, memory.of(leaf))
+            join_path_dtypes(memory, result, (result, leaf))
         return result
 
     def runs_once(self) -> bool:

@@ -28,6 +28,8 @@ def add_parameter(low: Lowering, name: str, value: Any) -> Any:
     for leaf, its in pairs:
         if isinstance(leaf, Value):
             low.caller_values[leaf] = its
+            memory = low.compilation.aliases
+            memory.set_path_dtypes(leaf, memory.dtypes_of(its))
             low.compilation.aliases.set_is_array(leaf, low.compilation.aliases.is_array(its))
     return seen
 

@@ -340,10 +340,10 @@ def _invert_integer(low: Lowering, value: Value) -> Any:
     dtype = (value.dtype_name or "") if low.compilation.numpy else ""
     if dtype.startswith("uint"):
         return low.binary("Sub", 2 ** int(dtype[4:]) - 1, value)
-    if value.type == FLOAT:
-        raise low.fail(
-            DTypeError, "bad operand type for unary ~: 'float'", "convert it first: ~int(x)"
-        ).meaning(TypeError("bad operand type for unary ~: 'float'"))
+    if value.type == FLOAT or dtype.startswith(("float", "complex")):
+        cause = f"bad operand type for unary ~: '{dtype or 'float'}'"
+        cure = "convert it first: ~y.astype(int)" if dtype else "convert it first: ~int(x)"
+        raise low.fail(DTypeError, cause, cure).meaning(TypeError(cause))
     if dtype.startswith("int") or isinstance(value.type, ScalarType):
         return low.binary("Sub", -1, value)
     return None

@@ -10,6 +10,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import UnknownAttribute
+from autodiff_compiler.frontend.abstract.path_dtypes import refuse_path_dtype
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     ContainerMethod,
@@ -93,6 +94,8 @@ def value_attribute(low: Lowering, owner: Value, name: str) -> Any:
 def _array_attribute(low: Lowering, owner: Value, name: str) -> Any:
     """Returns an attribute of an array in plain NumPy code."""
     if name in ARRAY_PROPERTIES:
+        if name == "dtype":
+            refuse_path_dtype(low, owner, "its dtype is used here")
         kind = row_of(low, ATTRIBUTES, name, f"the attribute '{name}' of an array")
         call = NumpyCall(kind, name, [owner], of_array=True)
         return place_result(low, call, ARRAY_PROPERTIES[name](owner))

@@ -17,6 +17,7 @@ import numpy as np
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_layouts import has_one_order, row_major, static_shape
+from autodiff_compiler.frontend.abstract.path_dtypes import has_path_dtype, refuse_write_of_kinds
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.ir.nodes import Value, array_type
 from autodiff_compiler.ir.types import ArrayType
@@ -203,6 +204,8 @@ def _note_layout(low: Lowering, call: NumpyCall, value: Value, exact: bool) -> N
     layouts, shape, order = low.compilation.aliases.layouts, static_shape(value), call.order
     is_copy = call.kind == COPY
     one_order = is_copy and (order == "C" or shape is not None and has_one_order(shape))
+    if call.name.endswith("_like") and call.source is not None:
+        _note_dtypes_like(low, call, value)
     if shape is not None and (call.name in ROW_MAJOR or one_order):
         layouts[value] = row_major(shape)
     elif call.name.endswith("_like") and order in (None, "K", "A"):
@@ -213,6 +216,15 @@ def _note_layout(low: Lowering, call: NumpyCall, value: Value, exact: bool) -> N
             layouts.pop(value, None)
     elif is_copy and (order == "F" or not exact and array_type(value).ndim != 1):
         layouts.pop(value, None)
+
+
+def _note_dtypes_like(low: Lowering, call: NumpyCall, value: Value) -> None:
+    """Notes the dtypes of a result of ``zeros_like`` or its kin: those of the argument."""
+    memory, source = low.compilation.aliases, call.source
+    if array_type(value).dtype in memory.dtypes_of(source):
+        memory.set_path_dtypes(value, memory.dtypes_of(source))
+        if call.name == "full_like":
+            refuse_write_of_kinds(low, value)
 
 
 def index_without_axes(low: Lowering, array: Value, is_array: bool) -> Value:
@@ -269,8 +281,10 @@ def _converted(low: Lowering, call: NumpyCall, result: Any) -> tuple[str, Any]:
     memory, source, order = low.compilation.aliases, call.source, call.order
     if source is None or not isinstance(result, Value):
         return COPY, result
-    have = array_type(source).dtype
-    if have is not None and have != array_type(result).dtype:
+    have, want = array_type(source).dtype, array_type(result).dtype
+    if has_path_dtype(memory, source) and want in memory.dtypes_of(source):
+        have = None
+    elif have is not None and have != want:
         return COPY, result
     layout = memory.layouts.get(source)
     if call.name == "ascontiguousarray":

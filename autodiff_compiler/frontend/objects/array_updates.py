@@ -7,6 +7,7 @@ from typing import Any
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import numpy_views
 from autodiff_compiler.frontend.abstract.in_place_writes import copy_suffix, record_write
+from autodiff_compiler.frontend.abstract.path_dtypes import refuse_write_of_kinds
 from autodiff_compiler.frontend.abstract.values import leaves
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.outside_writes import parameter_behind, store_parameter
@@ -38,8 +39,10 @@ def replace_everywhere(low: Lowering, owner: Value, new: Value) -> Value:
 
 
 def refuse_write(low: Lowering, owner: Value) -> None:
-    """Refuses a write to an outside Tensor, a read-only view, or a variable that this function
-    cannot rebind."""
+    """Refuses a write to an outside Tensor, a read-only view, or an array whose kind is not known.
+
+    Also refuses one that changes a variable which this function cannot rebind.
+    """
     memory = low.compilation.aliases.of(owner)
     things = ((value, low.original(value)) for value in memory)
     if any(
@@ -58,7 +61,9 @@ def refuse_write(low: Lowering, owner: Value) -> None:
             "raises ValueError on a write to it",
             "write to a copy: x.copy()",
         )
-    if not low.compilation.numpy:
+    if low.compilation.numpy:
+        refuse_write_of_kinds(low, owner)
+    else:
         _refuse_views(low, owner)
     _refuse_outer(low, memory)
 

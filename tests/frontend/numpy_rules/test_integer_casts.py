@@ -82,7 +82,7 @@ def and_back(x):
 
 
 def in_a_branch(x):
-    y = x.astype(int) if x[0] > 0 else x
+    y = x.astype(int) if x[0] > 0 else x.astype(np.float64)
     return np.sum(y * x)
 
 
