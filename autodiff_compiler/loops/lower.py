@@ -10,7 +10,9 @@ from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Read, Scalar
 from autodiff_compiler.loops.core.state import Lowering, array_facts
 from autodiff_compiler.loops.core.values import Array, NoNativeText, row_major
 from autodiff_compiler.loops.rules import (
+    along,
     elementwise,
+    indexing,
     lists,
     products,
     reductions,
@@ -21,19 +23,22 @@ from autodiff_compiler.loops.rules.control_flow import ControlFlow
 Rule = Callable[[Lowering, Op], None]
 
 
-def _lower_region(low: Lowering, region: Region) -> None:
-    for op in region.ops:
-        rule = RULES.get(op.name)
-        if rule is None:
-            raise NoNativeText(op.name)
-        low.span = op.span
-        rule(low, op)
+def _lower_region(low: Lowering, region: Region, is_branch: bool = False) -> None:
+    with low.region(region, is_branch) as frame:
+        for frame.place, op in enumerate(region.ops):
+            rule = RULES.get(op.name)
+            if rule is None:
+                raise NoNativeText(op.name)
+            low.span = op.span
+            rule(low, op)
 
 
 #: The rule of each operator that has one.
 RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **shapes.RULES,
+    **indexing.RULES,
+    **along.RULES,
     **reductions.RULES,
     **products.RULES,
     **lists.RULES,
@@ -76,6 +81,7 @@ def lower_to_loops(function: Function) -> nodes.Function:
         tuple(inputs),
         tuple(output.buffer for output in outputs),
         tuple(low.blocks[0]),
+        errors=tuple(low.errors),
         title=function.title,
         span=function.span,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from autodiff_compiler.ir.nodes import AnyOperand, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType, Type
 from autodiff_compiler.loop_ir.nodes import (
     DTYPES,
@@ -14,6 +14,8 @@ from autodiff_compiler.loop_ir.nodes import (
     Body,
     Buffer,
     Expression,
+    Fail,
+    If,
     Let,
     Literal,
     Loop,
@@ -24,6 +26,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Statement,
     Store,
 )
+from autodiff_compiler.loops.core.liveness import Frame, frame_of, is_dead, uses_in_regions
 from autodiff_compiler.loops.core.values import (
     Array,
     Items,
@@ -44,11 +47,19 @@ class Lowering:
     """Builds the statements of one function.
 
     destinations  the buffers of outputs, by the value that is returned.
+    holders       the values that stand in each buffer, or in a part of it.
+    frames        the regions that are being lowered, from the outside inward.
+    trips         the number of iterations of a loop, by its index.
+    errors        the exceptions and messages that ``Fail`` names.
     """
 
     def __init__(self, destinations: Mapping[Value, Array]) -> None:
         self.destinations = destinations
         self.environment: dict[Value, Representation] = {}
+        self.holders: dict[Buffer, set[Value]] = {}
+        self.frames: list[Frame] = []
+        self.trips: dict[Scalar, int] = {}
+        self.errors: dict[tuple[str, str], int] = {}
         self.blocks: list[list[Statement]] = [[]]
         self.span: Span = NOWHERE
 
@@ -66,14 +77,23 @@ class Lowering:
         finally:
             self.blocks.pop()
 
-    def loop(self, extent: int | Scalar, body: Callable[[Affine], None]) -> None:
+    def loop(
+        self, extent: int | Scalar, body: Callable[[Affine], None], independent: bool = True
+    ) -> None:
         """Adds a loop. ``body`` adds the statements of an iteration."""
         index = Scalar("i", "int64")
+        if isinstance(extent, int):
+            self.trips[index] = extent
         with self.block() as statements:
             body(Affine.of(index))
-        self.add(Loop(index, extent, tuple(statements), span=self.span))
+        self.add(Loop(index, extent, tuple(statements), independent, self.span))
 
-    def nest(self, shape: Sequence[int], body: Callable[[list[Affine]], None]) -> None:
+    def nest(
+        self,
+        shape: Sequence[int],
+        body: Callable[[list[Affine]], None],
+        independent: bool = True,
+    ) -> None:
         """Adds loops over all elements of ``shape``. Axes of length one need none."""
 
         def enter(axis: int, indices: list[Affine]) -> None:
@@ -82,7 +102,9 @@ class Lowering:
             elif shape[axis] == 1:
                 enter(axis + 1, [*indices, Affine()])
             else:
-                self.loop(shape[axis], lambda index: enter(axis + 1, [*indices, index]))
+                self.loop(
+                    shape[axis], lambda index: enter(axis + 1, [*indices, index]), independent
+                )
 
         enter(0, [])
 
@@ -110,11 +132,48 @@ class Lowering:
         value = cast(value, array.dtype)
         self.add(Store(array.buffer, array.position(indices), value, combine, self.span))
 
+    def fail_if(self, condition: Expression, exception: str, message: str) -> None:
+        """Leaves the function with an error if a condition holds."""
+        error = self.errors.setdefault((exception, message), len(self.errors))
+        self.add(If(condition, (Fail(error, self.span),), (), self.span))
+
     # ---- values
 
     def bind(self, value: Value, to: Representation) -> None:
         """Sets what stands for a value."""
         self.environment[value] = to
+        for buffer in buffers_of(to):
+            self.holders.setdefault(buffer, set()).add(value)
+
+    def may_overwrite(self, op: Op, operand: AnyOperand) -> bool:
+        """True if nothing reads the elements of an operand after ``op``, nor ``op`` itself."""
+        found = self.represent(operand) if isinstance(operand, Value) else None
+        if not isinstance(found, Array) or not found.is_contiguous:
+            return False
+        if found.buffer.role not in ("temporary", "output") or found.buffer.grows:
+            return False
+        holders = self.holders.get(found.buffer, set())
+        read = [each for each in op.operands if isinstance(each, Value) and each in holders]
+        if len(read) != 1 or any(each in holders for each in uses_in_regions(op)):
+            return False
+        return all(is_dead(value, self.frames) for value in holders)
+
+    def take_over(self, array: Array) -> None:
+        """Forgets the values that stand in an array. All of them are dead."""
+        self.holders[array.buffer] = set()
+
+    @contextmanager
+    def region(self, region: Region, is_branch: bool) -> Iterator[Frame]:
+        """Opens the frame of a region. Its values hold no buffers after it."""
+        frame = frame_of(region, is_branch)
+        before = {buffer: set(values) for buffer, values in self.holders.items()}
+        self.frames.append(frame)
+        yield frame
+        self.frames.pop()
+        if is_branch:  # the other branch runs in place of this one
+            self.holders = before
+        for values in self.holders.values():
+            values -= frame.defined
 
     def represent(self, operand: AnyOperand) -> Representation:
         """Returns what stands for an operand."""
@@ -192,6 +251,17 @@ class Lowering:
         return self.mapped(name, array.dtype, array.shape, array.load)
 
 
+def buffers_of(found: Representation) -> Iterator[Buffer]:
+    """Yields the buffers in which a value stands."""
+    if isinstance(found, Array):
+        yield found.buffer
+    elif isinstance(found, Rows):
+        yield found.rows.buffer
+    elif isinstance(found, Items):
+        for item in found.items:
+            yield from buffers_of(item)
+
+
 def array_facts(type_: Type) -> tuple[str, tuple[int, ...]]:
     """Returns dtype and shape of an array or number; raises NoNativeText for other types."""
     if isinstance(type_, ScalarType) and type_ in NUMBER_DTYPES:
@@ -224,5 +294,6 @@ __all__ = [
     "NUMBER_DTYPES",
     "apply",
     "array_facts",
+    "buffers_of",
     "cast",
 ]

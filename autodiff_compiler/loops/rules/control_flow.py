@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.nodes import Loop as LoopOp
 from autodiff_compiler.ir.types import ListType
 from autodiff_compiler.loop_ir.nodes import (
@@ -37,7 +37,7 @@ from autodiff_compiler.loops.core.values import (
 )
 
 #: Lowers the operations of a region.
-LowerRegion = Callable[[Lowering, Region], None]
+LowerRegion = Callable[..., None]
 
 
 class ControlFlow:
@@ -53,17 +53,26 @@ class ControlFlow:
 
     def branch(self, low: Lowering, op: Op) -> None:
         condition = cast(low.number(op.operands[0]), "bool")
-        places = [self._place(low, result) for result in op.results]
-        bodies = []
+        bodies, yields = [], []
         for region in op.regions:
             with low.block() as statements:
-                self.lower_region(low, region)
-                for place, value in zip(places, region.yields):
-                    _assign(low, place, low.represent(value))
-            bodies.append(tuple(statements))
-        low.add(If(condition, bodies[0], bodies[1], low.span))
-        for result, place in zip(op.results, places):
-            low.bind(result, Read(place) if isinstance(place, Scalar) else place)
+                self.lower_region(low, region, True)
+                yields.append([low.represent(value) for value in region.yields])
+            bodies.append(statements)
+        results = []
+        for result, then, orelse in zip(op.results, *yields):
+            if isinstance(then, Array) and then == orelse:  # written in place, or not at all
+                results.append((result, then))
+                continue
+            place = self._place(low, result)
+            for statements, value in zip(bodies, (then, orelse)):
+                with low.block() as more:
+                    _assign(low, place, value)
+                statements += more
+            results.append((result, Read(place) if isinstance(place, Scalar) else place))
+        low.add(If(condition, tuple(bodies[0]), tuple(bodies[1]), low.span))
+        for result, found in results:
+            low.bind(result, found)
 
     def _place(self, low: Lowering, value: Value) -> Array | Scalar:
         dtype, shape = array_facts(value.type)
@@ -78,7 +87,7 @@ class ControlFlow:
         if loop.has_until or op.attrs.get("checkpoint"):
             raise NoNativeText("a loop that ends early")
         carries = [
-            self._carry(low, param, init) for param, init in zip(loop.carry_params, loop.inits)
+            self._carry(low, op, param, init) for param, init in zip(loop.carry_params, loop.inits)
         ]
         start, step, trips = _bounds(low, loop)
         tapes = [
@@ -93,6 +102,8 @@ class ControlFlow:
         if not loop.is_for:
             count = low.variable("count", Literal(0, "int64"))
             index = count
+        if isinstance(trips, int) and loop.is_for:
+            low.trips[index] = trips
         with low.block() as statements:
             position = Affine.of(index)
             if loop.runs_reversed:
@@ -116,10 +127,14 @@ class ControlFlow:
             low.bind(result, Rows(tape, length))
         low.bind(loop.count, Literal(length, "int64") if isinstance(length, int) else length)
 
-    def _carry(self, low: Lowering, param: Value, init: AnyOperand) -> Array | Scalar:
+    def _carry(self, low: Lowering, op: Op, param: Value, init: AnyOperand) -> Array | Scalar:
         dtype, shape = array_facts(param.type)
         if not shape:
             return low.variable(param.name, cast(low.number(init), dtype))
+        start = low.represent(init)
+        if isinstance(start, Array) and low.may_overwrite(op, init):
+            low.take_over(start)
+            return start
         carry = low.new_array(dtype, shape, param.name)
         _copy(low, carry, low.array(init))
         return carry

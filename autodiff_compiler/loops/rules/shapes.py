@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from autodiff_compiler.ir.nodes import Op
-from autodiff_compiler.loop_ir.nodes import Position
 from autodiff_compiler.loops.core.state import Lowering, array_facts
-from autodiff_compiler.loops.core.values import Array, NoNativeText, reshaped_strides
-from autodiff_compiler.operators.core.index_patterns import is_op, is_slice
+from autodiff_compiler.loops.core.values import Array, reshaped_strides
 
 
 def _view(change: Callable[[Lowering, Op, Array], Array]) -> Callable[[Lowering, Op], None]:
@@ -66,50 +63,6 @@ def _flip(low: Lowering, op: Op, x: Array) -> Array:
     return Array(x.buffer, at, x.shape, tuple(strides))
 
 
-def basic_view(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[Any]) -> Array | None:
-    """Returns ``x[index]`` as a view; None if the index has arrays of positions."""
-    used = sum(item is not None and item != "..." and not isinstance(item, bool) for item in index)
-    items = list(index) if "..." in index else [*index, "..."]
-    at, shape, strides, axis = x.at, [], [], 0
-    for item in items:
-        if item is None:
-            shape.append(1)
-            strides.append(0)
-        elif item == "...":
-            for _ in range(len(x.shape) - used):
-                shape.append(x.shape[axis])
-                strides.append(x.strides[axis])
-                axis += 1
-        elif is_slice(item):
-            if any(isinstance(bound, tuple) for bound in item[1:]):
-                raise NoNativeText("a slice with run-time bounds")
-            start, stop, step = slice(*item[1:]).indices(x.shape[axis])
-            at += start * x.strides[axis]
-            shape.append(len(range(start, stop, step)))
-            strides.append(step * x.strides[axis])
-            axis += 1
-        elif type(item) is int:
-            at += item % x.shape[axis] * x.strides[axis]
-            axis += 1
-        elif is_op(item):
-            place = low.represent(rest[item[1]])
-            if not isinstance(place, Position):
-                return None
-            at += place.at * x.strides[axis]
-            axis += 1
-        else:
-            return None
-    return Array(x.buffer, at, tuple(shape), tuple(strides))
-
-
-def _index(low: Lowering, op: Op) -> None:
-    x = low.array(op.operands[0])
-    view = basic_view(low, x, op.attrs["index"], op.operands[1:])
-    if view is None:
-        raise NoNativeText("index with arrays of positions")
-    low.bind(op.result, view if view.shape else low.let(op.result.name, view.load(())))
-
-
 RULES: Mapping[str, Callable[[Lowering, Op], None]] = {
     "reshape": _view(_reshape),
     "expand_dims": _view(_reshape),
@@ -118,5 +71,4 @@ RULES: Mapping[str, Callable[[Lowering, Op], None]] = {
     "swap_last_axes": _view(_swap_last_axes),
     "broadcast_to": _view(_broadcast_to),
     "flip": _view(_flip),
-    "index": _index,
 }
