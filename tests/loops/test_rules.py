@@ -1,0 +1,158 @@
+"""Every operator in C, on its samples: value, dtype, shape and gradient are those of its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.nodes import Function, Region, Value
+from autodiff_compiler.ir.opdef import OPERATORS, value_type
+from autodiff_compiler.ir.types import ArrayType, is_floating
+from autodiff_compiler.loops.core.values import NoNativeText
+from autodiff_compiler.loops.lower import lower_to_loops
+from autodiff_compiler.runtime.native import Compiler
+from autodiff_compiler.span import NOWHERE
+from autodiff_compiler.testing.samples import SAMPLES, Sample
+from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
+from tests.interpreter import run
+from tests.loops.native import compiled
+
+#: Operators without a rule, by the reason. The table may only shrink.
+MISSING: dict[str, str] = {}
+WITHOUT = {name for names in MISSING.values() for name in names.split()}
+#: The samples that are refused, of operators with a rule.
+REFUSED: dict[str, int] = {}
+#: The samples whose gradient is refused: its operators have no rule, or a mask is an index.
+NO_GRADIENT: dict[str, int] = {}
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+NAMES = [name for name in SAMPLES if name not in WITHOUT]
+
+
+class Joined:
+    """One function that applies an operator to several samples."""
+
+    def __init__(self) -> None:
+        self.params: list[Value] = []
+        self.args: list[Any] = []
+        self.ops: list[Any] = []
+        self.returns: list[Any] = []
+
+    def function(self) -> Function:
+        region = Region(tuple(self.params), tuple(self.ops), tuple(self.returns))
+        return Function("f", region, NOWHERE)
+
+    def add(self, other: Joined) -> None:
+        self.params += other.params
+        self.args += other.args
+        self.ops += other.ops
+        self.returns += other.returns
+
+
+def applied(name: str, sample: Sample, dtype: str, numbers: bool) -> Joined:
+    """Applies an operator to a sample; ``numbers`` makes parameters of its numbers, too."""
+    joined = Joined()
+
+    def param(given: Any) -> Value:
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            given = np.asarray(given, dtype)
+        joined.params.append(Value(value_type(given), f"x{len(joined.params)}"))
+        joined.args.append(given)
+        return joined.params[-1]
+
+    def operand(given: Any) -> Any:
+        if isinstance(given, list):
+            return OPERATORS["make_list"](*map(operand, given))
+        is_number = numbers and isinstance(given, (int, float))
+        return param(given) if isinstance(given, np.ndarray) or is_number else given
+
+    builder = Builder()
+    with builder:
+        out = OPERATORS[name](*map(operand, sample.operands), **sample.attrs)
+    joined.ops, joined.returns = [*builder.ops], [out]
+    return joined
+
+
+def gradients(name: str, sample: Sample, dtype: str) -> Joined | None:
+    """Applies the adjoint of an operator; None if the sample has no gradient."""
+    joined = applied(name, sample, dtype, False)
+    (out,) = joined.returns
+    floats = [p for p in joined.params if isinstance(p.type, ArrayType) and is_floating(p.type)]
+    if not floats or not isinstance(out.type, ArrayType) or not is_floating(out.type):
+        return None
+    wrt = tuple(joined.params.index(p) for p in floats)
+    function = ReverseTransform().gradient(joined.function(), wrt, True, False, (0,))
+    joined.params, joined.ops = [*function.params], [*function.body.ops]
+    joined.returns = [each for each in function.returns if isinstance(each, Value)]
+    known = set(joined.params)
+    if not joined.returns or any(each in known for each in joined.returns):
+        return None
+    sensitivity = [p for p in joined.params if p not in floats][-1:]
+    shape = sensitivity[0].type.static_shape if sensitivity else ()
+    joined.args = joined.args + [np.cos(np.arange(np.prod(shape))).reshape(shape).astype(dtype)]
+    return joined
+
+
+def split(parts: list[Joined]) -> tuple[Joined, int]:
+    """Joins the parts that can be lowered; returns the number of the others, too."""
+    joined, refused = Joined(), 0
+    for part in parts:
+        try:
+            lower_to_loops(part.function())
+        except NoNativeText:
+            refused += 1
+        else:
+            joined.add(part)
+    return joined, refused
+
+
+def assert_agrees(joined: Joined) -> None:
+    with np.errstate(all="ignore"):
+        wanted = run(joined.function(), joined.args)
+    call, text = compiled(joined.function())
+    found = call(*joined.args)
+    found = found if isinstance(found, tuple) and len(wanted) > 1 else (found,)
+    for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        where = f"result {number} of\n{text}"
+        assert np.shape(one) == np.shape(other), where
+        assert np.asarray(one).dtype == np.asarray(other).dtype, where
+        rtol = TOLERANCE.get(str(np.asarray(other).dtype), 0.0)
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol, err_msg=where)
+
+
+def parts_of(name: str) -> list[Joined]:
+    parts = []
+    for sample in SAMPLES[name]:
+        for dtype in ("float64", "float32"):
+            for numbers in (False, True):
+                has_numbers = any(isinstance(each, (int, float)) for each in sample.operands)
+                if not numbers or has_numbers:
+                    try:
+                        parts.append(applied(name, sample, dtype, numbers))
+                    except Exception:
+                        assert numbers
+    return parts
+
+
+def test_every_operator_has_a_rule_or_a_reason() -> None:
+    assert {*SAMPLES} >= {*WITHOUT}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_value(name: str, c_compiler: Compiler) -> None:
+    joined, refused = split(parts_of(name))
+    assert refused == REFUSED.get(name, 0)
+    if joined.returns:
+        assert_agrees(joined)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient(name: str, c_compiler: Compiler) -> None:
+    found = [gradients(name, sample, d) for sample in SAMPLES[name] for d in TOLERANCE]
+    joined, refused = split([part for part in found if part is not None])
+    assert refused == NO_GRADIENT.get(name, 0)
+    if joined.returns:
+        assert_agrees(joined)
