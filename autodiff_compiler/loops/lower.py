@@ -14,9 +14,11 @@ from autodiff_compiler.loops.rules import (
     elementwise,
     indexing,
     lists,
+    moving,
     products,
     reductions,
     shapes,
+    windows,
 )
 from autodiff_compiler.loops.rules.control_flow import ControlFlow
 
@@ -39,6 +41,8 @@ RULES: Mapping[str, Rule] = {
     **shapes.RULES,
     **indexing.RULES,
     **along.RULES,
+    **moving.RULES,
+    **windows.RULES,
     **reductions.RULES,
     **products.RULES,
     **lists.RULES,

@@ -11,7 +11,9 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter
 from autodiff_compiler.emit.c.library import functions_for
 from autodiff_compiler.ir.types import SHORT, item_size
+from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
+    Affine,
     Body,
     Buffer,
     Fail,
@@ -297,11 +299,31 @@ class _Emitter:
 
 
 def _is_vector_loop(loop: Loop) -> bool:
-    """True if the iterations of a loop can run as elements of vectors."""
-    return all(
+    """True if the iterations of a loop can run as elements of vectors.
+
+    Two iterations may not combine with the same element, nor read what another one combines.
+    """
+    if not all(
         isinstance(each, (Let, Store)) or isinstance(each, Set) and each.combine == "add"
         for each in loop.body
+    ):
+        return False
+    accesses = summary_of(loop).accesses
+    combined = [access for access in accesses if access.combine]
+    return all(
+        _never_meet(one.at, other.at, loop.index)
+        for one in combined
+        for other in accesses
+        if other.buffer is one.buffer
     )
+
+
+def _never_meet(one: Affine, other: Affine, index: Scalar) -> bool:
+    """True if two positions of different iterations differ."""
+    step, distance = one.coefficient(index), one + other * -1
+    if not step or distance.terms:
+        return False
+    return distance.constant == 0 or distance.constant % step != 0
 
 
 def _buffers(statement: Statement) -> Iterator[Buffer]:

@@ -122,6 +122,10 @@ class Lowering:
         self.add(Let(scalar, value, self.span))
         return scalar
 
+    def current(self, scalar: Scalar) -> Expression:
+        """Returns the value that a scalar has now, whatever it is changed to later."""
+        return self.let(scalar.name, Apply("copy", (Read(scalar),), scalar.dtype))
+
     def set(self, scalar: Scalar, value: Expression, combine: str = "") -> None:
         self.add(Set(scalar, value, combine, self.span))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.loop_ir.nodes import Affine, Expression, Literal
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
 from autodiff_compiler.loops.rules.positions import check_positions, from_start, single_position
@@ -254,7 +254,7 @@ def _last_writer(low: Lowering, op: Op) -> None:
     count = low.variable("count", Literal(0, "int64"))
 
     def number(indices: list[Affine]) -> None:
-        low.store(order, indices, low.let("number", _read(count)))
+        low.store(order, indices, low.current(count))
         low.set(count, Literal(1, "int64"), "add")
 
     low.nest(shape, number, False)
@@ -269,22 +269,14 @@ def _last_writer(low: Lowering, op: Op) -> None:
         lambda at, position: low.store(
             result,
             at,
-            _equal(Array(writers.buffer, position, (), ()).load(()), order.load(at)),
+            Apply(
+                "equal",
+                (Array(writers.buffer, position, (), ()).load(()), order.load(at)),
+                "bool",
+            ),
         ),
     )
     low.bind(op.result, result)
-
-
-def _read(scalar: Any) -> Expression:
-    from autodiff_compiler.loop_ir.nodes import Apply, Read
-
-    return Apply("copy", (Read(scalar),), scalar.dtype)
-
-
-def _equal(one: Expression, other: Expression) -> Expression:
-    from autodiff_compiler.loop_ir.nodes import Apply
-
-    return Apply("equal", (one, other), "bool")
 
 
 RULES: Mapping[str, Callable[[Lowering, Op], None]] = {
