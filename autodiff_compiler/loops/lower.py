@@ -11,12 +11,15 @@ from autodiff_compiler.loops.core.state import Lowering, array_facts
 from autodiff_compiler.loops.core.values import Array, NoNativeText, row_major
 from autodiff_compiler.loops.rules import (
     along,
+    contractions,
+    creation,
     elementwise,
     indexing,
     lists,
     moving,
     products,
     reductions,
+    scans,
     shapes,
     windows,
 )
@@ -41,6 +44,9 @@ RULES: Mapping[str, Rule] = {
     **shapes.RULES,
     **indexing.RULES,
     **along.RULES,
+    **contractions.RULES,
+    **creation.RULES,
+    **scans.RULES,
     **moving.RULES,
     **windows.RULES,
     **reductions.RULES,

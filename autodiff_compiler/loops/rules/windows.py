@@ -109,7 +109,14 @@ def _combined(combine: str) -> Callable[[Lowering, Op], None]:
 
 
 def _firsts(low: Lowering, parts: Sequence[Array], best: Array, at: Sequence[Affine]) -> list:
-    """Returns for each element of a window whether it is the first that is not below ``best``."""
+    """Returns for each element of a window whether it is the first that is not below ``best``.
+
+    A pair of elements is compared with each other: its operator need not know the larger one.
+    """
+    if len(parts) == 2:
+        later = Apply("less", (parts[0].load(at), parts[1].load(at)), "bool")
+        beyond = low.let("later", later)
+        return [Apply("logical_not", (beyond,), "bool"), beyond]
     largest = low.let("best", best.load(at))
     firsts, left = [], None
     for part in parts:
