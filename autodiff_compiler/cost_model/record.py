@@ -26,6 +26,9 @@ class Costs:
     #: The size of all temporaries of a C function that stand on its stack. Threads may have small
     #: stacks. Chosen, not measured.
     stack_bytes: int = 2**14
+    #: The number of copies in a C function that have statements of their own, and no loop around
+    #: them: the elements of a window, the counts of a repetition. Chosen, not measured.
+    unrolled_copies: int = 32
     #: The size from which arrays with a variable of their own are reused. A result overwrites a
     #: dead operand, and a carry stays in one buffer. Parts are computed in the array that joins
     #: them. A product and its sum are one call. A variable holds its array until the function

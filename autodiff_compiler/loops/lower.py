@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.types import TupleType, Type
 from autodiff_compiler.loop_ir import nodes
-from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Read, Scalar
+from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Read, Scalar
 from autodiff_compiler.loops.core.state import Lowering, array_facts
-from autodiff_compiler.loops.core.values import Array, NoNativeText, row_major
+from autodiff_compiler.loops.core.values import (
+    Array,
+    Items,
+    NoNativeText,
+    Representation,
+    Rows,
+    row_major,
+)
 from autodiff_compiler.loops.rules import (
     along,
     contractions,
@@ -17,6 +27,7 @@ from autodiff_compiler.loops.rules import (
     indexing,
     lists,
     moving,
+    numbers,
     products,
     reductions,
     scans,
@@ -24,6 +35,7 @@ from autodiff_compiler.loops.rules import (
     windows,
 )
 from autodiff_compiler.loops.rules.control_flow import ControlFlow
+from autodiff_compiler.loops.rules.inlined import inlined_rules
 
 Rule = Callable[[Lowering, Op], None]
 
@@ -48,11 +60,13 @@ RULES: Mapping[str, Rule] = {
     **creation.RULES,
     **scans.RULES,
     **moving.RULES,
+    **numbers.RULES,
     **windows.RULES,
     **reductions.RULES,
     **products.RULES,
     **lists.RULES,
     **ControlFlow(_lower_region).rules(),
+    **inlined_rules(_lower_region),
 }
 
 
@@ -76,16 +90,18 @@ def lower_to_loops(function: Function) -> nodes.Function:
         low.bind(param, array if shape else low.let(param.name, array.load(())))
     outputs, places = [], {}
     for value in function.returns:
-        dtype, shape = array_facts(value.type) if isinstance(value, Value) else ("float64", ())
         if not isinstance(value, Value):
             raise NoNativeText("a constant result")
-        outputs.append(_array(value.name, dtype, shape, "output"))
-        if shape and value not in places and value not in function.params:
+        for type_ in leaf_types(value.type):
+            outputs.append(_array(value.name, *array_facts(type_), "output"))
+        is_array = not isinstance(value.type, TupleType) and outputs[-1].shape
+        if is_array and value not in places and value not in function.params:
             places[value] = outputs[-1]
     low.destinations = places
     _lower_region(low, function.body)
-    for value, output in zip(function.returns, outputs):
-        _return(low, value, output)
+    leaves = [leaf for value in function.returns for leaf in _leaves(low.represent(value))]
+    for leaf, output in zip(leaves, outputs, strict=True):
+        _return(low, leaf, output)
     return nodes.Function(
         function.name,
         tuple(inputs),
@@ -97,10 +113,46 @@ def lower_to_loops(function: Function) -> nodes.Function:
     )
 
 
-def _return(low: Lowering, value: AnyOperand, output: Array) -> None:
-    """Copies a returned value to its output, unless it is there."""
-    if low.represent(value) != output:
-        low.nest(output.shape, lambda at: low.store(output, at, low.element(value, at)))
+def leaf_types(type_: Type) -> Iterator[Type]:
+    """Yields the types of the arrays and numbers in a tuple, in order."""
+    if isinstance(type_, TupleType):
+        for item in type_.items:
+            yield from leaf_types(item)
+    else:
+        yield type_
+
+
+def packing_of(function: Function) -> Any:
+    """Returns what the compiled function returns: the number of an output, or a tuple of such.
+
+    The outputs of ``lower_to_loops`` are the leaves of all returned values, in order.
+    """
+    count = itertools.count()
+
+    def packed(type_: Type) -> Any:
+        return tuple(map(packed, type_.items)) if isinstance(type_, TupleType) else next(count)
+
+    values = tuple(packed(type_of(value)) for value in function.returns)
+    return values[0] if len(values) == 1 else values
+
+
+def _leaves(value: Representation) -> Iterator[Array | Expression]:
+    if isinstance(value, Items):
+        for item in value.items:
+            yield from _leaves(item)
+    elif isinstance(value, Rows):
+        raise NoNativeText("a list as a result")
+    else:
+        yield value
+
+
+def _return(low: Lowering, value: Array | Expression, output: Array) -> None:
+    """Copies a returned array or number to its output, unless it is there."""
+    if isinstance(value, Array):
+        if value != output:
+            low.nest(output.shape, lambda at: low.store(output, at, value.load(at)))
+    else:
+        low.store(output, (), value)
 
 
 def _is_array(param: Value) -> bool:

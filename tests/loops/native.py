@@ -17,7 +17,14 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.loops.lower import lower_to_loops
 from autodiff_compiler.passes.manager import run_steps
 from autodiff_compiler.passes.nests.pipeline import optimise
-from autodiff_compiler.runtime.native import Array, Description, ErrorRow, Number, Scalar, load_native
+from autodiff_compiler.runtime.native import (
+    Array,
+    Description,
+    ErrorRow,
+    Number,
+    Scalar,
+    load_native,
+)
 from autodiff_compiler.stages.driver import numeric_rules
 from autodiff_compiler.transforms.reverse.sweep import gradient_function
 from tests.interpreter import run

@@ -81,7 +81,9 @@ class ExpressionPrinter:
         text = inline(self, op) if inline is not None else None
         if text is not None:
             return text
-        name = f"{op.name}_{SHORT[op.dtype]}"
+        # A question about a number has the name of the dtype of this number.
+        dtype = op.operands[0].dtype if op.dtype == "bool" else op.dtype
+        name = f"{op.name}_{SHORT[dtype]}"
         self.functions[name] = None
         return f"{name}({', '.join(self.text(each) for each in op.operands)})", PRIMARY
 

@@ -1,7 +1,7 @@
 """Liveness: whether a value is read again, so that a write may reuse its memory.
 
-A region that is being lowered has a ``Frame``. A value of this region is dead after an operation if
-no later operation reads it, and the region does not yield it. A branch runs at most once for each
+A region that is being lowered has a ``Frame``. A value of this region is dead if no later operation
+reads it, and the region does not yield it. A branch runs at most once for each
 run of the operation around it: there, values from outside can be dead, too.
 """
 

@@ -151,12 +151,12 @@ class Lowering:
 
     def may_overwrite(self, op: Op, operand: AnyOperand) -> bool:
         """True if nothing reads the elements of an operand after ``op``, nor ``op`` itself."""
-        found = self.represent(operand) if isinstance(operand, Value) else None
-        if not isinstance(found, Array) or not found.is_contiguous:
+        array = self.represent(operand) if isinstance(operand, Value) else None
+        if not isinstance(array, Array) or not array.is_contiguous:
             return False
-        if found.buffer.role not in ("temporary", "output") or found.buffer.grows:
+        if array.buffer.role not in ("temporary", "output") or array.buffer.grows:
             return False
-        holders = self.holders.get(found.buffer, set())
+        holders = self.holders.get(array.buffer, set())
         read = [each for each in op.operands if isinstance(each, Value) and each in holders]
         if len(read) != 1 or any(each in holders for each in uses_in_regions(op)):
             return False
@@ -255,14 +255,14 @@ class Lowering:
         return self.mapped(name, array.dtype, array.shape, array.load)
 
 
-def buffers_of(found: Representation) -> Iterator[Buffer]:
+def buffers_of(value: Representation) -> Iterator[Buffer]:
     """Yields the buffers in which a value stands."""
-    if isinstance(found, Array):
-        yield found.buffer
-    elif isinstance(found, Rows):
-        yield found.rows.buffer
-    elif isinstance(found, Items):
-        for item in found.items:
+    if isinstance(value, Array):
+        yield value.buffer
+    elif isinstance(value, Rows):
+        yield value.rows.buffer
+    elif isinstance(value, Items):
+        for item in value.items:
             yield from buffers_of(item)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op
 from autodiff_compiler.loop_ir.nodes import Affine
+from autodiff_compiler.loops.core.positions import check_positions, from_start
 from autodiff_compiler.loops.core.state import Lowering
 from autodiff_compiler.loops.core.values import Array
 from autodiff_compiler.loops.rules.indexing import add_to, finish, writable, zeros
-from autodiff_compiler.loops.rules.positions import check_positions, from_start
 
 
 def _each(

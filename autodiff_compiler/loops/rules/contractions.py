@@ -38,27 +38,25 @@ def _named(array: Array, letters: str) -> Named:
     return Named(array.with_axes([*shape.values()], [*strides.values()]), "".join(shape))
 
 
-def _summed(low: Lowering, x: Named, kept: str, dtype: str) -> Named:
-    """Sums an array over the letters that are not in ``kept``."""
-    axes = [place for place, letter in enumerate(x.letters) if letter not in kept]
+def _summed(low: Lowering, x: Named, stays: str, dtype: str) -> Named:
+    """Sums an array over the letters that are not in ``stays``."""
+    axes = [place for place, letter in enumerate(x.letters) if letter not in stays]
     if not axes:
         return x
     shape = [1 if place in axes else size for place, size in enumerate(x.array.shape)]
     result = low.new_array(dtype, shape, "summed")
     reduced(low, "add", x.array.load, x.array.shape, axes, result)
-    letters = "".join(letter for letter in x.letters if letter in kept)
-    return Named(result, x.letters) if not letters else Named(
-        Named(result, x.letters).in_order(letters), letters
-    )  # fmt: skip
+    letters = "".join(letter for letter in x.letters if letter in stays)
+    return Named(Named(result, x.letters).in_order(letters), letters)
 
 
-def multiply(low: Lowering, a: Named, b: Named, kept: str, dtype: str) -> Named:
-    """Returns the sum of products over the letters that are not in ``kept``."""
-    a = _summed(low, a, kept + b.letters, dtype)
-    b = _summed(low, b, kept + a.letters, dtype)
+def multiply(low: Lowering, a: Named, b: Named, stays: str, dtype: str) -> Named:
+    """Returns the sum of products over the letters that are not in ``stays``."""
+    a = _summed(low, a, stays + b.letters, dtype)
+    b = _summed(low, b, stays + a.letters, dtype)
     both = [letter for letter in a.letters if letter in b.letters]
-    batch = "".join(letter for letter in both if letter in kept)
-    inner = "".join(letter for letter in both if letter not in kept)
+    batch = "".join(letter for letter in both if letter in stays)
+    inner = "".join(letter for letter in both if letter not in stays)
     rows = "".join(letter for letter in a.letters if letter not in both)
     columns = "".join(letter for letter in b.letters if letter not in both)
     if not inner or dtype not in ("float32", "float64"):
@@ -110,8 +108,8 @@ def _multiplied(
     result = low.new_array(dtype, shape, "product")
     axes = range(len(order) - len(inner), len(order))
     reduced(low, "add", term, x.shape, axes, result)
-    kept = len(order) - len(inner)
-    return Named(result.with_axes(shape[:kept], result.strides[:kept]), order[:kept])
+    stays = len(order) - len(inner)
+    return Named(result.with_axes(shape[:stays], result.strides[:stays]), order[:stays])
 
 
 def _matrices(low: Lowering, x: Named, batch: str, rows: str, columns: str) -> Array:
@@ -136,10 +134,10 @@ def _matrix(array: Array, indices: Sequence[Affine]) -> Matrix:
     return Matrix(array.buffer, at, (array.strides[-2], array.strides[-1]))
 
 
-def _finish(low: Lowering, op: Op, found: Named, letters: str) -> None:
+def _finish(low: Lowering, op: Op, total: Named, letters: str) -> None:
     """Binds the result: the letters of the contraction in the order of the result."""
     dtype, shape = array_facts(op.result.type)
-    ordered = found.in_order(letters)
+    ordered = total.in_order(letters)
     assert ordered.shape == shape, op
     low.map(op.result, lambda at: cast(ordered.load(at), dtype))
 

@@ -59,7 +59,7 @@ class ControlFlow:
                 self.lower_region(low, region, True)
                 yields.append([low.represent(value) for value in region.yields])
             bodies.append(statements)
-        results = []
+        results: list[tuple[Value, Representation]] = []
         for result, then, orelse in zip(op.results, *yields):
             if isinstance(then, Array) and then == orelse:  # written in place, or not at all
                 results.append((result, then))
@@ -71,8 +71,8 @@ class ControlFlow:
                 statements += more
             results.append((result, Read(place) if isinstance(place, Scalar) else place))
         low.add(If(condition, tuple(bodies[0]), tuple(bodies[1]), low.span))
-        for result, found in results:
-            low.bind(result, found)
+        for result, where in results:
+            low.bind(result, where)
 
     def _place(self, low: Lowering, value: Value) -> Array | Scalar:
         dtype, shape = array_facts(value.type)

@@ -55,14 +55,14 @@ def _triangle_indices(low: Lowering, op: Op) -> None:
 
     def visit(at: list[Affine]) -> None:
         right = Position(at[1] + at[0] * -1)
-        with low.block() as found:
+        with low.block() as statements:
             place = low.current(count)
             assert isinstance(place, Read), place
             for row, index in enumerate(at):
                 low.store(result, [Affine(row), Affine.of(place.scalar)], Position(index))
             low.set(count, Literal(1, "int64"), "add")
         inside = Apply(compare, (right, Literal(k, "int64")), "bool")
-        low.add(If(inside, tuple(found), (), low.span))
+        low.add(If(inside, tuple(statements), (), low.span))
 
     low.nest((rows, columns), visit, False)
     low.bind(op.result, result)

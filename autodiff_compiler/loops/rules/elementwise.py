@@ -8,8 +8,8 @@ import numpy as np
 
 from autodiff_compiler.ir.nodes import Op, is_real_literal
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import ArrayType, common_dtype
-from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
+from autodiff_compiler.ir.types import INT, ArrayType, common_dtype
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal, Position
 from autodiff_compiler.loops.core.state import NUMBER_DTYPES, Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import NoNativeText
 
@@ -30,11 +30,27 @@ COMPARISONS = frozenset(
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
 #: Powers that are written as products.
 PRODUCTS = (1, 2, 3, 4)
+#: Attributes that are further operands of an operation, in order.
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    "elu": ("alpha",),
+    "leaky_relu": ("slope",),
+    "huber": ("delta",),
+    "isclose": ("rtol", "atol", "equal_nan"),
+}
+#: Operators of integers that are the operand itself, and questions that have one answer for them.
+WHOLE_ALREADY = frozenset(("floor", "ceil", "trunc", "round"))
+ANSWERS_OF_INTEGERS = {"isnan": False, "isinf": False, "isfinite": True}
+#: Operators without a function in C.
+NO_FUNCTION = frozenset(("bessel_i", "gamma_p", "gamma_p_slope", "sinc_slope"))
 
 
 def elementwise(low: Lowering, op: Op) -> None:
     """Applies the operation to each element."""
     _check(op)
+    position = _position(low, op)
+    if position is not None:
+        low.bind(op.result, position)
+        return
 
     def element(indices: Sequence[Affine]) -> Expression:
         return scalar_operation(op, [low.element(operand, indices) for operand in op.operands])
@@ -45,8 +61,24 @@ def elementwise(low: Lowering, op: Op) -> None:
 def _check(op: Op) -> None:
     for type_ in op.types:
         array_facts(type_)
-    if op.attrs and op.name not in ("cast",):
-        raise NoNativeText(f"{op.name} with {', '.join(op.attrs)}")
+    if op.name in NO_FUNCTION or op.name == "polygamma" and op.attrs["n"] != 0:
+        raise NoNativeText(op.name)
+
+
+def _position(low: Lowering, op: Op) -> Position | None:
+    """Returns a sum or difference of loop indices as a position; None for other operations."""
+    if op.name not in ("add", "sub") or op.result.type != INT:
+        return None
+    forms = []
+    for operand in op.operands:
+        value = low.represent(operand)
+        if isinstance(value, Position):
+            forms.append(value.at)
+        elif isinstance(value, Literal) and value.dtype == "int64":
+            forms.append(Affine(int(value.value)))
+        else:
+            return None
+    return Position(forms[0] + forms[1] * (1 if op.name == "add" else -1))
 
 
 def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
@@ -58,13 +90,32 @@ def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
         return Apply("select", (cast(condition, "bool"), *sides), dtype)
     if op.name in COMPARISONS:
         common = operand_dtype(op)
+        if op.name in ANSWERS_OF_INTEGERS and not common.startswith("float"):
+            return Literal(ANSWERS_OF_INTEGERS[op.name], "bool")
         return Apply(op.name, tuple(cast(each, common) for each in operands), "bool")
     if op.name in LOGICAL:
         return Apply(op.name, tuple(cast(each, "bool") for each in operands), "bool")
+    if op.name == "isclose":
+        common = operand_dtype(op)
+        if not common.startswith("float"):
+            common = "float64"
+        rtol, atol, equal_nan = (op.attrs[name] for name in ATTRIBUTES["isclose"])
+        bounds = (Literal(rtol, common), Literal(atol, common), Literal(equal_nan, "bool"))
+        return Apply("isclose", (*(cast(each, common) for each in operands), *bounds), "bool")
+    if op.name in WHOLE_ALREADY and not dtype.startswith("float"):
+        return cast(operands[0], dtype)
+    if op.name == "invert":
+        if dtype == "bool":
+            return Apply("logical_not", tuple(operands), dtype)
+        ones = 2 ** int(dtype.lstrip("uint")) - 1 if dtype.startswith("u") else -1
+        return Apply("bit_xor", (operands[0], Literal(ones, dtype)), dtype)
+    if op.name == "polygamma":
+        return apply("digamma", dtype, *operands)
     power = op.operands[1] if op.name == "pow" else None
     if is_real_literal(power) and power in PRODUCTS and dtype.startswith("float"):
         return _product(cast(operands[0], dtype), int(power))
-    return apply(op.name, dtype, *operands)
+    more = [op.attrs[name] for name in ATTRIBUTES.get(op.name, ())]
+    return apply(op.name, dtype, *operands, *more)
 
 
 def _product(base: Expression, count: int) -> Expression:

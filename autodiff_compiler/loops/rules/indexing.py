@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import BOOL, ArrayType
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
+from autodiff_compiler.loops.core.positions import check_positions, from_start, single_position
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
-from autodiff_compiler.loops.rules.positions import check_positions, from_start, single_position
 from autodiff_compiler.operators.core.index_patterns import is_op, is_slice, may_repeat_positions
 
 
@@ -101,10 +101,10 @@ def select(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[AnyOper
             strides.append(step * stride)
             continue
         places.append((number, len(shape)))
-        found = low.represent(rest[item[1]]) if is_op(item) else None
-        if isinstance(found, Array) and found.shape:
+        positions = low.represent(rest[item[1]]) if is_op(item) else None
+        if isinstance(positions, Array) and positions.shape:
             check_positions(low, rest[item[1]], size)
-            gathered.append(Gathered(found, size, stride))
+            gathered.append(Gathered(positions, size, stride))
         else:
             at += single_position(low, rest[item[1]] if is_op(item) else item, size) * stride
     view = Array(x.buffer, at, tuple(shape), tuple(strides))
@@ -117,9 +117,9 @@ def select(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[AnyOper
 
 
 def _is_mask(operand: AnyOperand) -> bool:
-    return isinstance(operand, bool) or getattr(type_of(operand), "dtype", "bool") == "bool" and (
-        isinstance(type_of(operand), ArrayType)
-    )  # fmt: skip
+    """True if an operand of an index is a bool or an array of bools."""
+    type_ = type_of(operand)
+    return type_ == BOOL or isinstance(type_, ArrayType) and type_.dtype == "bool"
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -151,9 +151,9 @@ def _index(low: Lowering, op: Op) -> None:
 def writable(low: Lowering, op: Op) -> Array:
     """Returns an array with the elements of the first operand that ``op`` may write to."""
     operand = op.operands[0]
-    found = low.represent(operand)
-    if isinstance(found, Array) and low.may_overwrite(op, operand):
-        return found
+    array = low.represent(operand)
+    if isinstance(array, Array) and low.may_overwrite(op, operand):
+        return array
     dtype, shape = array_facts(op.result.type)
     target = low.result_array(op.result) if shape else low.new_array(dtype, (), op.result.name)
     low.nest(shape, lambda at: low.store(target, at, low.element(operand, at)))
@@ -176,11 +176,11 @@ def finish(low: Lowering, op: Op, target: Array) -> None:
 
 def written_value(low: Lowering, operand: AnyOperand, rank: int) -> Array | Expression:
     """Returns the value of a write, without leading axes of length one that its place lacks."""
-    found = low.represent(operand)
-    if isinstance(found, Array) and len(found.shape) > rank:
-        extra = len(found.shape) - rank
-        return found.with_axes(found.shape[extra:], found.strides[extra:])
-    return found  # type: ignore[return-value]
+    value = low.represent(operand)
+    if isinstance(value, Array) and len(value.shape) > rank:
+        extra = len(value.shape) - rank
+        return value.with_axes(value.shape[extra:], value.strides[extra:])
+    return value if isinstance(value, Array) else low.number(operand)
 
 
 def add_to(

@@ -6,14 +6,12 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal, Position
 from autodiff_compiler.loops.core.state import Lowering, array_facts, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
 from autodiff_compiler.loops.rules.indexing import finish, zeros
-
-#: The most counts of repetition that differ; each has loops of its own.
-MOST_COUNTS = 32
 
 
 class Block(NamedTuple):
@@ -103,8 +101,8 @@ def _mirrored(size: int, before: int, after: int, mode: str) -> list[Block]:
 def _pad_mirrored(low: Lowering, op: Op) -> None:
     source, result = low.array(op.operands[0]), low.result_array(op.result)
     blocks = [
-        _mirrored(size, *pair, op.attrs["mode"])
-        for size, pair in zip(source.shape, op.attrs["widths"])
+        _mirrored(size, before, after, op.attrs["mode"])
+        for size, (before, after) in zip(source.shape, op.attrs["widths"])
     ]
     copy_blocks(low, result, source, blocks)
     low.bind(op.result, result)
@@ -135,7 +133,7 @@ def _repeat(low: Lowering, op: Op) -> None:
     if isinstance(counts, int):
         _repeated(low, op, [(1, counts if axis == each else 1) for each in range(len(shape))])
         return
-    if counts is None or len(counts) > MOST_COUNTS:
+    if counts is None or len(counts) > costs().unrolled_copies:
         raise NoNativeText("repeat with many counts")
     counts = counts if len(counts) == shape[axis] else tuple(counts) * shape[axis]
     source, result, first = low.array(op.operands[0]), low.result_array(op.result), 0
@@ -151,10 +149,10 @@ def _repeated(low: Lowering, op: Op, counts: Sequence[tuple[int, int]]) -> None:
     shape: list[int] = []
     strides: list[int] = []
     once: list[int] = []
-    for (whole, each), size, step, taken in zip(
+    for (times, each), size, step, taken in zip(
         counts, source.shape, result.strides, source.strides
     ):
-        shape += [whole, size, each]
+        shape += [times, size, each]
         strides += [step * size * each, step * each, step]
         once += [0, taken, 0]
     copy_into(low, result.with_axes(shape, strides), source.with_axes(shape, once))

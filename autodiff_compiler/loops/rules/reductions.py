@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
-from autodiff_compiler.loop_ir.nodes import Affine, Expression, Literal, Read
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, If, Literal, Read
 from autodiff_compiler.loops.core.state import Element, Lowering, apply, array_facts, cast
-from autodiff_compiler.loops.core.values import Array
+from autodiff_compiler.loops.core.values import Array, NoNativeText
 
 #: The neutral element of each combination.
 NEUTRAL = {"add": 0, "mul": 1, "maximum": -math.inf, "minimum": math.inf}
+#: The smallest norm whose squares do not underflow; beyond its inverse they overflow.
+LEAST_NORM = {"float32": 1e-17, "float64": 1e-147}
 
 
 def neutral(combine: str, dtype: str) -> Literal:
@@ -122,9 +124,137 @@ def _reduction(combine: str) -> Callable[[Lowering, Op], None]:
     return rule
 
 
+def _extreme(combine: str) -> Callable[[Lowering, Op], None]:
+    def rule(low: Lowering, op: Op) -> None:
+        dtype, _ = array_facts(op.result.type)
+        if dtype == "bool":
+            _count_nonzero(low, op, combine == "minimum")
+        else:
+            reduce_to(low, op.result, combine, op.operands[0], op.attrs["axes"])
+
+    return rule
+
+
+def _truth(all_of_them: bool) -> Callable[[Lowering, Op], None]:
+    return lambda low, op: _count_nonzero(low, op, all_of_them)
+
+
+def _count_nonzero(low: Lowering, op: Op, all_of_them: bool) -> None:
+    """Counts the true elements, or the false ones, and compares the number with 0."""
+    dtype, full = array_facts(op.types[0])
+    _, shape = array_facts(op.result.type)
+    x, axes = op.operands[0], _axes(op.attrs["axes"], len(full))
+    zero = cast(Literal(0, "int64"), dtype)
+    name = "equal" if all_of_them else "not_equal"
+    counts = low.new_array(
+        "int64", [1 if axis in axes else size for axis, size in enumerate(full)], "count"
+    )
+
+    def counted(at: Sequence[Affine]) -> Expression:
+        return cast(Apply(name, (low.element(x, at), zero), "bool"), "int64")
+
+    reduced(low, "add", counted, full, axes, counts)
+    stays = [a for a in range(len(full)) if a not in axes or len(shape) == len(full)]
+    view = counts.with_axes([counts.shape[a] for a in stays], [counts.strides[a] for a in stays])
+    none = Literal(0, "int64")
+    truth = "equal" if all_of_them else "not_equal"
+    low.map(op.result, lambda at: Apply(truth, (view.load(at), none), "bool"))
+
+
+def _unit(low: Lowering, op: Op) -> None:
+    """Divides x by its norm. Where squares may underflow or overflow, x is scaled first."""
+    x, norm = (low.array(operand) for operand in op.operands)
+    dtype, shape = array_facts(op.result.type)
+    if not shape:
+        raise NoNativeText("the unit vector of a number")
+    axes, least = _axes(op.attrs["axes"], len(shape)), LEAST_NORM[dtype]
+    most = float(f"{1 / least:.0e}")
+    zero, one = Literal(0, "int64"), Literal(1.0, dtype)
+    extreme = low.variable("extreme", zero)
+
+    def is_extreme(at: list[Affine]) -> None:
+        size = low.let("size", norm.load(at))
+        inside = [
+            Apply("greater", (size, Literal(least, dtype)), "bool"),
+            Apply("less", (size, Literal(most, dtype)), "bool"),
+        ]
+        outside = Apply("logical_not", (Apply("logical_and", tuple(inside), "bool"),), "bool")
+        low.set(extreme, cast(outside, "int64"), "add")
+
+    low.nest(norm.shape, is_extreme)
+    result = low.result_array(op.result)
+
+    def divided(by: Array, source: Array) -> None:
+        low.nest(
+            shape,
+            lambda at: low.store(result, at, apply("div", dtype, source.load(at), by.load(at))),
+        )
+
+    with_ones = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    with low.block() as plain:
+        divided(norm, x)
+    with low.block() as scaled:
+        largest = low.new_array(dtype, with_ones, "largest")
+        reduced(low, "maximum", lambda at: apply("abs", dtype, x.load(at)), shape, axes, largest)
+        safe = low.mapped(
+            "scale",
+            dtype,
+            with_ones,
+            lambda at: Apply(
+                "select",
+                (
+                    Apply("greater", (largest.load(at), Literal(0.0, dtype)), "bool"),
+                    largest.load(at),
+                    one,
+                ),
+                dtype,
+            ),
+        )
+        divided(safe, x)
+        squares = low.new_array(dtype, with_ones, "squares")
+        reduced(
+            low,
+            "add",
+            lambda at: apply("mul", dtype, result.load(at), result.load(at)),
+            shape,
+            axes,
+            squares,
+        )
+        length = low.mapped(
+            "length",
+            dtype,
+            with_ones,
+            lambda at: apply("maximum", dtype, apply("sqrt", dtype, squares.load(at)), 1.0),
+        )
+        divided(length, result)
+    low.add(
+        If(Apply("equal", (Read(extreme), zero), "bool"), tuple(plain), tuple(scaled), low.span)
+    )
+    low.bind(op.result, result)
+
+
+def _unbroadcast_to(low: Lowering, op: Op) -> None:
+    dtype, full = array_facts(op.types[0])
+    _, shape = array_facts(op.result.type)
+    lead, x = len(full) - len(shape), op.operands[0]
+    axes = [
+        axis
+        for axis, size in enumerate(full)
+        if axis < lead or shape[axis - lead] == 1 and size != 1
+    ]
+    sums = low.new_array(
+        dtype, [1 if axis in axes else size for axis, size in enumerate(full)], "sums"
+    )
+    reduced(low, "add", lambda at: low.element(x, at), full, axes, sums)
+    view = sums.with_axes(sums.shape[lead:], sums.strides[lead:])
+    low.map(op.result, view.load)
+
+
 def _mean(low: Lowering, op: Op) -> None:
     dtype, _ = array_facts(op.result.type)
     _, full = array_facts(op.types[0])
+    if not dtype.startswith("float"):
+        raise NoNativeText("a mean of integers")
     count = math.prod(full[axis] for axis in _axes(op.attrs["axes"], len(full)))
     finish: Callable[[Expression], Expression] = lambda total: apply("div", dtype, total, count)
     reduce_to(low, op.result, "add", op.operands[0], op.attrs["axes"], finish)
@@ -187,8 +317,12 @@ def _log_softmax(low: Lowering, op: Op) -> None:
 RULES: Mapping[str, Callable[[Lowering, Op], None]] = {
     "sum": _reduction("add"),
     "mean": _mean,
-    "max": _reduction("maximum"),
-    "min": _reduction("minimum"),
+    "max": _extreme("maximum"),
+    "min": _extreme("minimum"),
+    "any": _truth(False),
+    "all": _truth(True),
+    "unit": _unit,
+    "unbroadcast_to": _unbroadcast_to,
     "prod": _reduction("mul"),
     "softmax": _softmax,
     "log_softmax": _log_softmax,

@@ -87,26 +87,28 @@ def _place_of(wins: str) -> Callable[[Lowering, Op], None]:
             place = low.variable("place", Literal(0, "int64"))
 
             def compare(within: list[Affine]) -> None:
-                item = low.let("item", x.load([a + b * 1 for a, b in zip(at, within)]))
+                item = low.let("item", x.load([a + b for a, b in zip(at, within)]))
                 better = Apply(wins, (item, Read(best)), "bool")
                 if x.dtype.startswith("float"):
                     better = Apply("logical_or", (better, _first_nan(item, Read(best))), "bool")
                 flat = Affine()
                 for index, step in zip(within, steps):
                     flat += index * step
-                with low.block() as found:
+                with low.block() as statements:
                     low.set(best, item)
                     low.set(place, Position(flat))
-                low.add(If(better, tuple(found), (), low.span))
+                low.add(If(better, tuple(statements), (), low.span))
 
             low.nest(inner, compare, False)
             low.store(places, at, Read(place))
 
         low.nest(outer, enter)
         _, shape = array_facts(op.result.type)
-        kept = [each for each in range(rank) if each not in axes or len(shape) == rank]
-        found = places.with_axes([outer[a] for a in kept], [places.strides[a] for a in kept])
-        low.bind(op.result, found if shape else low.let(op.result.name, found.load(())))
+        axes_left = [each for each in range(rank) if each not in axes or len(shape) == rank]
+        view = places.with_axes(
+            [outer[a] for a in axes_left], [places.strides[a] for a in axes_left]
+        )
+        low.bind(op.result, view if shape else low.let(op.result.name, view.load(())))
 
     return rule
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
 from autodiff_compiler.loops.rules.indexing import finish, zeros
-
-#: The most elements of a window whose loop is written out.
-MOST_TAPS = 16
 
 
 def windows_of(
@@ -87,7 +85,7 @@ class Taps:
 
 
 def _taps(op: Op) -> Taps:
-    if op.attrs["size"] > MOST_TAPS:
+    if op.attrs["size"] > costs().unrolled_copies:
         raise NoNativeText("a wide window")
     return Taps(op.attrs["axis"], **_window(op))
 
@@ -196,8 +194,9 @@ def _spaced(x: Array, rank: int) -> Array:
     )
 
 
-def _product(low: Lowering, places: Array, image: Array, kernel: Array, shape: Sequence[int]
-             ) -> None:  # fmt: skip
+def _product(
+    low: Lowering, places: Array, image: Array, kernel: Array, shape: Sequence[int]
+) -> None:
     rank = len(kernel.shape) - 1
 
     def element(at: list[Affine]) -> None:

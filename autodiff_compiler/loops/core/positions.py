@@ -1,7 +1,7 @@
 """Positions along an axis that are known at run time: negative ones count from the end.
 
-A position outside its axis is an IndexError. An array of positions is checked as a whole before
-it is used, so that the loops that use it contain no branch.
+A position outside its axis is an IndexError. A loop of its own checks an array of positions, so
+that the loops that use it contain no branch.
 """
 
 from __future__ import annotations
