@@ -38,14 +38,17 @@ MISSING: dict[str, str] = {
     " shape_item undefined is_unset zeros_if_set",
 }
 WITHOUT = {name for names in MISSING.values() for name in names.split()}
+#: Writes at an index.
+WRITES = ("scatter", "add_at", "set_item", "increment_at")
 #: The samples that are refused, of operators with a rule.
 REFUSED = {
-    **dict.fromkeys(("index", "scatter", "add_at", "set_item", "increment_at"), 10),
+    "index": 8,  # a result whose size values decide
+    **dict.fromkeys(WRITES, 4),  # a slice with run-time bounds
     "repeat": 2,  # counts at run time
     "polygamma": 4,
 }
-#: The samples whose gradient is refused: its operators have no rule, or a mask is an index.
-NO_GRADIENT = {"sinc": 4, "polygamma": 6, "stack_rows": 2}
+#: The samples whose gradient is refused. Operators in it have no rule, or values decide its sizes.
+NO_GRADIENT = {"sinc": 4, "polygamma": 6, "stack_rows": 2, **dict.fromkeys(WRITES, 6)}
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 NAMES = [name for name in SAMPLES if name not in WITHOUT]
 
@@ -111,8 +114,9 @@ def gradients(name: str, sample: Sample, dtype: str) -> Joined | None:
     if not joined.returns:
         return None
     sensitivity = [p for p in joined.params if p not in floats][-1:]
-    shape = sensitivity[0].type.static_shape if sensitivity else ()
-    joined.args = joined.args + [np.cos(np.arange(np.prod(shape))).reshape(shape).astype(dtype)]
+    for param in sensitivity:
+        shape, result = param.type.static_shape, param.type.dtype
+        joined.args.append(np.cos(np.arange(np.prod(shape))).reshape(shape).astype(result))
     return joined
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.types import BOOL, ArrayType
-from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, If, Literal, Read
 from autodiff_compiler.loops.core.positions import check_positions, from_start, single_position
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
@@ -28,18 +28,28 @@ class Gathered:
 
 
 @dataclass(frozen=True)
+class Masked:
+    """An array of bools in a subscript, and the strides of the axes that it selects from."""
+
+    mask: Array
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Selection:
     """The elements that a subscript selects.
 
-    view      the elements without the axes that arrays of positions select from.
+    view      the elements without the axes that arrays select from.
     gathered  the arrays of positions. Their common axes are ``common``.
     front     the number of axes of ``view`` before the common ones.
+    masked    a mask instead of positions. Its axis has length one in ``common``.
     """
 
     view: Array
-    gathered: tuple[Gathered, ...]
-    common: tuple[int, ...]
-    front: int
+    gathered: tuple[Gathered, ...] = ()
+    common: tuple[int, ...] = ()
+    front: int = 0
+    masked: Masked | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,17 +79,68 @@ class Selection:
 
         low.nest(head, enter, independent)
 
+    def each_true(
+        self, low: Lowering, body: Callable[[list[Affine], Affine], None], count: int
+    ) -> None:
+        """Adds loops over the elements that a mask selects, in order.
+
+        ``count`` is the number of true items that the values need; one value suits any number.
+        """
+        assert self.masked is not None
+        mask, strides = self.masked.mask, self.masked.strides
+        place = low.variable("count", Literal(0, "int64"))
+        if count != 1:
+            low.nest(mask.shape, lambda at: low.set(place, cast(mask.load(at), "int64"), "add"))
+            low.fail_if(
+                Apply("not_equal", (Read(place), Literal(count, "int64")), "bool"),
+                "ValueError",
+                f"{count} values cannot be written where a mask is true: it has another number "
+                "of true items",
+            )
+            low.set(place, Literal(0, "int64"))
+
+        def enter(where: list[Affine]) -> None:
+            at = sum((index * step for index, step in zip(where, strides)), Affine())
+            with low.block() as statements:
+                number = Affine()
+                if count != 1:
+                    current = low.current(place)
+                    assert isinstance(current, Read), current
+                    number = Affine.of(current.scalar)
+                    low.set(place, Literal(1, "int64"), "add")
+
+                def element(indices: list[Affine]) -> None:
+                    front, rest = indices[: self.front], indices[self.front :]
+                    body([*front, number, *rest], self.view.position(indices) + at)
+
+                low.nest(self.view.shape, element)
+            low.add(If(mask.load(where), tuple(statements), (), low.span))
+
+        low.nest(mask.shape, enter, count == 1)
+
 
 def select(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[AnyOperand]) -> Selection:
     """Returns the elements ``x[index]``."""
-    used = sum(item is not None and item != "..." for item in index)
+    used = sum(_axes_of(item, rest) for item in index if item is not None and item != "...")
     items = list(index) if "..." in index else [*index, "..."]
-    at, shape, strides, axis = x.at, [], [], 0
+    at, axis = x.at, 0
+    shape: list[int] = []
+    strides: list[int] = []
     gathered: list[Gathered] = []
+    commons: list[tuple[int, ...]] = []
+    masks: list[Masked] = []
     places: list[tuple[int, int]] = []
     for number, item in enumerate(items):
-        if isinstance(item, bool) or is_op(item) and _is_mask(rest[item[1]]):
-            raise NoNativeText("an index with a mask")
+        if isinstance(item, bool):
+            places.append((number, len(shape)))
+            commons.append((int(item),))
+            continue
+        if is_op(item) and _is_mask(rest[item[1]]):
+            mask = low.array(rest[item[1]])
+            places.append((number, len(shape)))
+            masks.append(Masked(mask, x.strides[axis : axis + len(mask.shape)]))
+            axis += len(mask.shape)
+            continue
         if item is None:
             shape.append(1)
             strides.append(0)
@@ -105,15 +166,29 @@ def select(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[AnyOper
         if isinstance(positions, Array) and positions.shape:
             check_positions(low, rest[item[1]], size)
             gathered.append(Gathered(positions, size, stride))
+            commons.append(positions.shape)
         else:
             at += single_position(low, rest[item[1]] if is_op(item) else item, size) * stride
     view = Array(x.buffer, at, tuple(shape), tuple(strides))
-    if not gathered:
-        return Selection(view, (), (), 0)
+    if not commons and not masks:
+        return Selection(view)
     # NumPy puts the axes of the index arrays where they stand if they stand together.
     together = places[-1][0] - places[0][0] == len(places) - 1
-    common = _broadcast([each.positions.shape for each in gathered])
-    return Selection(view, tuple(gathered), common, places[0][1] if together else 0)
+    front = places[0][1] if together else 0
+    if not masks:
+        return Selection(view, tuple(gathered), _broadcast(commons), front)
+    if commons or len(masks) > 1:
+        raise NoNativeText("an index with a mask and other arrays")
+    return Selection(view, (), (1,), front, masks[0])
+
+
+def _axes_of(item: Any, rest: Sequence[AnyOperand]) -> int:
+    """Returns the number of axes that an item of an index selects from."""
+    if isinstance(item, bool):
+        return 0
+    if is_op(item) and _is_mask(rest[item[1]]):
+        return len(getattr(type_of(rest[item[1]]), "static_shape", ()))
+    return 1
 
 
 def _is_mask(operand: AnyOperand) -> bool:
@@ -129,12 +204,12 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _index(low: Lowering, op: Op) -> None:
+    array_facts(op.result.type)
     chosen = select(low, low.array(op.operands[0]), op.attrs["index"], op.operands[1:])
-    if not chosen.gathered:
+    if not chosen.common:
         view = chosen.view
         low.bind(op.result, view if view.shape else low.let(op.result.name, view.load(())))
         return
-    array_facts(op.result.type)
     result = low.result_array(op.result)
     source = chosen.view.buffer
 
@@ -214,10 +289,20 @@ def _write(combine: str, into: Callable[[Lowering, Op], Array], first: int) -> A
             item = value.load(indices) if isinstance(value, Array) else value
             add_to(low, Array(target.buffer, position, (), ()), item, combine, is_number)
 
-        chosen.each(low, element, not repeats)
+        if chosen.masked is not None:
+            chosen.each_true(low, element, _count(chosen, value))
+        else:
+            chosen.each(low, element, not repeats)
         finish(low, op, target)
 
     return rule
+
+
+def _count(chosen: Selection, value: Array | Expression) -> int:
+    """Returns the number of values that are written where a mask is true."""
+    behind = len(chosen.view.shape) - chosen.front
+    shape = value.shape if isinstance(value, Array) else ()
+    return shape[-1 - behind] if len(shape) > behind else 1
 
 
 def _increment_at(low: Lowering, op: Op) -> None:
