@@ -15,6 +15,7 @@ from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batch_type, join
 from autodiff_compiler.ir.verify.conflicts import Placement
+from autodiff_compiler.ir.verify.list_safety import check_list_safety
 from autodiff_compiler.ir.verify.memory_safety import check_memory_safety
 from autodiff_compiler.span import NOWHERE
 
@@ -60,6 +61,7 @@ class _Verifier:
     def check(self, placements: Sequence[Placement] = ()) -> None:
         self.region(self.function.body)
         check_memory_safety(self.function, lambda law: self.demand(False, law), placements)
+        check_list_safety(self.function, lambda law: self.demand(False, law))
 
     def demand(self, holds: bool, law: str) -> None:
         if not holds:

@@ -160,7 +160,7 @@ class _Facts:
                 self.enter_loop(Loop(op))
         self.paths, self.effects = PathConditions(function), Effects()
         self.aliases: Mapping[Value, AliasSet] = alias_sets(function.body)
-        writes = (op for op in function.body.walk() if destination_of(op) is not None)
+        writes = (op for op in function.body.walk() if _writes(op))
         self.written = {result for op in writes for result in op.results}
 
     def enter_loop(self, loop: Loop) -> None:
@@ -213,6 +213,11 @@ class _Facts:
         init = loop.inits[number]
         is_set = init in self.function.params or not self.paths.may_be_unset(init)
         return is_set or surely_reads(loop, loop.carry_params[number])
+
+
+def _writes(op: Op) -> bool:
+    """True if ``op`` changes an array or a list in place."""
+    return destination_of(op) is not None or bool(op.attrs.get("in_place"))
 
 
 def _may_replace(init: AnyOperand, written: Value) -> bool:
