@@ -1,4 +1,4 @@
-"""The check of lists that are changed in place, and programs in which other passes move operations."""
+"""Lists that are changed in place: what the verifier refuses, and programs that move operations."""
 
 from __future__ import annotations
 
