@@ -12,6 +12,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Buffer,
     Expression,
     Fail,
+    Function,
     Let,
     Load,
     Loop,
@@ -77,6 +78,13 @@ def summary_of(statement: Statement) -> Summary:
             tuple(_accesses(statement, ())), frozenset(read), frozenset(written), _fails(statement)
         )
     return noted
+
+
+def local_buffers(function: Function) -> list[Buffer]:
+    """Returns the temporaries and constants of a function, in the order of their first use."""
+    accesses = (access for each in function.body for access in summary_of(each).accesses)
+    parameters = {*function.inputs, *function.outputs}
+    return [each for each in dict.fromkeys(a.buffer for a in accesses) if each not in parameters]
 
 
 def depends(later: Statement, earlier: Statement) -> bool:

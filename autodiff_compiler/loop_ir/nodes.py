@@ -176,7 +176,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Apply:
-    """A scalar operation: ``add``, ``exp``, ``select``, ``cast``, … (see ``scalar_ops``)."""
+    """A scalar operation: ``add``, ``exp``, ``select``, ``cast``, … (see ``operations``)."""
 
     name: str
     operands: tuple[Expression, ...]
@@ -316,6 +316,8 @@ class Function:
     inputs   buffers, and scalars by value, in the order of the parameters.
     outputs  buffers; a number that is returned is a buffer of one element.
     errors   the exception and message of each error that ``Fail`` names.
+    offsets  the temporaries that lie in the workspace, each with its first byte there. All other
+             temporaries are on the stack.
     """
 
     name: str
@@ -323,6 +325,7 @@ class Function:
     outputs: tuple[Buffer, ...]
     body: Body
     errors: tuple[tuple[str, str], ...] = ()
+    offsets: tuple[tuple[Buffer, int], ...] = ()
     title: str = ""
     span: Span = NOWHERE
 

@@ -39,6 +39,8 @@ from autodiff_compiler.span import NOWHERE, Span
 
 #: The dtypes of Python's numbers.
 NUMBER_DTYPES: Mapping[Type, str] = {BOOL: "bool", INT: "int64", FLOAT: "float64"}
+#: The names of the indices of nested loops; loops of the user have ``k``.
+INDICES = "ijlmpq"
 #: From the indices of an element to its value.
 Element = Callable[[Sequence[Affine]], Expression]
 
@@ -78,10 +80,14 @@ class Lowering:
             self.blocks.pop()
 
     def loop(
-        self, extent: int | Scalar, body: Callable[[Affine], None], independent: bool = True
+        self,
+        extent: int | Scalar,
+        body: Callable[[Affine], None],
+        independent: bool = True,
+        name: str = "i",
     ) -> None:
         """Adds a loop. ``body`` adds the statements of an iteration."""
-        index = Scalar("i", "int64")
+        index = Scalar(name, "int64")
         if isinstance(extent, int):
             self.trips[index] = extent
         with self.block() as statements:
@@ -102,9 +108,9 @@ class Lowering:
             elif shape[axis] == 1:
                 enter(axis + 1, [*indices, Affine()])
             else:
-                self.loop(
-                    shape[axis], lambda index: enter(axis + 1, [*indices, index]), independent
-                )
+                enter_next = lambda index: enter(axis + 1, [*indices, index])  # noqa: E731
+                name = INDICES[min(axis, len(INDICES) - 1)]
+                self.loop(shape[axis], enter_next, independent, name)
 
         enter(0, [])
 
