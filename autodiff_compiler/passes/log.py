@@ -41,6 +41,8 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.loop_ir import nodes as loop_ir
+from autodiff_compiler.loop_ir.printer import print_nests
 from autodiff_compiler.passes.manager import operation_count
 from autodiff_compiler.passes.registry import BY_NAME, Pass
 
@@ -53,8 +55,8 @@ class Application:
 
     number: int
     name: str
-    before: Function
-    after: Function
+    before: Function | loop_ir.Function
+    after: Function | loop_ir.Function
     seconds: float
 
     @property
@@ -66,16 +68,15 @@ class Application:
     def title(self) -> str:
         return f"application {self.number}: {self.name}"
 
-    def functions(self) -> tuple[list[Function], list[Function]]:
+    def functions(self) -> tuple[list[Any], list[Any]]:
         """Returns the functions that the pass replaced, callees included, and their successors."""
-        before = (*self.before.callees(), self.before)
-        after = (*self.after.callees(), self.after)
+        before, after = (_with_callees(each) for each in (self.before, self.after))
         unchanged = set(before) & set(after)
         return [f for f in before if f not in unchanged], [f for f in after if f not in unchanged]
 
     def texts(self) -> tuple[list[str], list[str]]:
         """Returns the printed form of these functions, without those that are printed alike."""
-        before, after = ([print_function(f) for f in side] for side in self.functions())
+        before, after = ([_text(f) for f in side] for side in self.functions())
         return [text for text in before if text not in after], [
             text for text in after if text not in before
         ]
@@ -83,7 +84,7 @@ class Application:
     @property
     def added(self) -> int:
         """The growth in operations, over all functions that were replaced."""
-        before, after = (sum(map(operation_count, side)) for side in self.functions())
+        before, after = (sum(map(_count, side)) for side in self.functions())
         return after - before
 
 
@@ -93,9 +94,10 @@ class PassLog:
     def __init__(self) -> None:
         self.applications: list[Application] = []
 
-    def __call__(self, each: Pass, before: Function, result: Any, seconds: float) -> None:
+    def __call__(self, each: Pass, before: Any, result: Any, seconds: float) -> None:
         """Records an application; the result of a pass is a Function or a record with one."""
-        after = result if isinstance(result, Function) else result.function
+        is_function = isinstance(result, (Function, loop_ir.Function))
+        after = result if is_function else result.function
         number = len(self.applications) + 1
         self.applications.append(Application(number, each.name, before, after, seconds))
 
@@ -136,6 +138,21 @@ class PassLog:
         groups = sorted(by_name.items(), key=lambda item: -_seconds(item[1]))
         rows = [_row(name, group) for name, group in [*groups, ("total", self.applications)]]
         return "".join(map(_line, [HEAD, *rows]))
+
+
+def _with_callees(function: Function | loop_ir.Function) -> tuple[Any, ...]:
+    return (*function.callees(), function) if isinstance(function, Function) else (function,)
+
+
+def _text(function: Function | loop_ir.Function) -> str:
+    return print_function(function) if isinstance(function, Function) else print_nests(function)
+
+
+def _count(function: Function | loop_ir.Function) -> int:
+    """Returns the number of operations, or of the statements of loop nests."""
+    if isinstance(function, Function):
+        return operation_count(function)
+    return sum(1 for _ in loop_ir.walk(function.body))
 
 
 def _seconds(group: list[Application]) -> float:

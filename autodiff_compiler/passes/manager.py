@@ -23,7 +23,7 @@ from autodiff_compiler.passes.core.traversal import on_all_functions
 from autodiff_compiler.passes.registry import BY_NAME, EVERY_LEVEL, REGISTRY, Pass, at_level
 
 #: Receives each application of a pass: the pass, the function, the result, the seconds.
-Observer = Callable[[Pass, Function, Any, float], None]
+Observer = Callable[[Pass, Any, Any, float], None]
 
 Rewrite = Callable[[Function], Function]
 
@@ -117,11 +117,16 @@ def run_steps(steps: Sequence[Step], root: Function, request: Request) -> Functi
 
 
 def run_pass(name: str, function: Function, **facts: Any) -> Any:
+    """Applies the pass of a name to ``function``, and returns the result."""
+    return apply_pass(BY_NAME[name], function, **facts)
+
+
+def apply_pass(each: Pass, function: Any, **facts: Any) -> Any:
     """Applies a pass to ``function``, calls the observer if there is one, and returns the result.
 
     Every application of a pass by the compiler goes through here.
     """
-    each, observer = BY_NAME[name], _OBSERVER.get()
+    observer = _OBSERVER.get()
     if observer is None:
         return each.rewrite(function, **facts)
     start = perf_counter()
@@ -176,6 +181,7 @@ __all__ = [
     "PASSES",
     "Scope",
     "Step",
+    "apply_pass",
     "observed",
     "on_functions",
     "on_last_root",

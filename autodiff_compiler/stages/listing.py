@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from autodiff_compiler.passes.manager import Step
+from autodiff_compiler.passes.nests.pipeline import NEST_PASSES, ORDER
 from autodiff_compiler.passes.registry import EVERY_LEVEL, REGISTRY, Pass
 from autodiff_compiler.stages.driver import Pipeline, Stage, passes_of
 
@@ -34,13 +35,21 @@ pass made. `dump --diff` prints all changes, and `dump --time-passes` the cost o
 
 | name | stage | levels | repeats | summary |
 |---|---|---|---|---|
-{passes}"""
+{passes}
+## Passes on loop nests
+
+They run for the C target alone, after the lowering to loop nests, in this order: {order}.
+
+| name | levels | summary |
+|---|---|---|
+{nest_passes}"""
 
 
 def rows(pipeline: Pipeline) -> list[tuple[str, ...]]:
     """Returns the head and the rows of the table of passes, by their first stage."""
     passes = [(each.name, stage, _levels(each), each.summary) for each, stage in _passes(pipeline)]
-    return [HEAD, *passes]
+    on_nests = [(each.name, "nests", _levels(each), each.summary) for each in NEST_PASSES]
+    return [HEAD, *passes, *on_nests]
 
 
 def page_text(pipeline: Pipeline, rounds: tuple[str, ...]) -> str:
@@ -55,7 +64,14 @@ def page_text(pipeline: Pipeline, rounds: tuple[str, ...]) -> str:
     )
     listed = _quoted(rounds)
     stages = "\n".join(map(_stage, pipeline.stages)).replace(listed, "*SIMPLIFY*")
-    return PAGE.format(simplify=listed, stages=stages, passes="".join(passes))
+    on_nests = (f"| `{each.name}` | {_levels(each)} | {each.summary} |\n" for each in NEST_PASSES)
+    return PAGE.format(
+        simplify=listed,
+        stages=stages,
+        passes="".join(passes),
+        order=_quoted(ORDER),
+        nest_passes="".join(on_nests),
+    )
 
 
 def _passes(pipeline: Pipeline) -> list[tuple[Pass, str]]:

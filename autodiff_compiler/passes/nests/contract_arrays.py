@@ -1,6 +1,36 @@
 """Array contraction: a temporary of one iteration keeps room for that iteration alone.
 
 Temporaries that nothing reads are removed.
+
+>>> from autodiff_compiler.loop_ir.printer import print_nests
+>>> from autodiff_compiler.loop_ir.reader import read_nests
+>>> before = read_nests('''
+... func f(x: f64[24]) -> (y: f64[24]) {
+...   alloc t: f64[24]
+...   alloc unread: f64[4]
+...   for i in 0:4 {
+...     for j in 0:6 {
+...       t[6*i + j] = exp(x[6*i + j])
+...     }
+...     unread[i] = t[6*i]
+...     for j in 0:6 {
+...       y[6*i + j] = t[6*i - j + 5]
+...     }
+...   }
+... }
+... ''')
+>>> print(print_nests(contract_arrays(before)), end="")
+func f(x: f64[24]) -> (y: f64[24]) {
+  alloc t: f64[6]
+  for i in 0:4 {
+    for j in 0:6 {
+      t[j] = exp(x[6*i + j])
+    }
+    for j in 0:6 {
+      y[6*i + j] = t[-j + 5]
+    }
+  }
+}
 """
 
 from __future__ import annotations

@@ -3,6 +3,34 @@
 Two loops are fused if they access a common buffer. Each iteration of the second one may need only
 elements that the same iteration of the first one writes. Statements between them move before or
 after.
+
+>>> from autodiff_compiler.loop_ir.printer import print_nests
+>>> from autodiff_compiler.loop_ir.reader import read_nests
+>>> before = read_nests('''
+... func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
+...   alloc t: f64[9]
+...   for i in 0:9 {
+...     t[i] = exp(x[i])
+...   }
+...   var total: f64 = 0.0
+...   for j in 0:9 {
+...     y[j] = t[j] * 2.0
+...     total += t[j]
+...   }
+...   sum[0] = total
+... }
+... ''')
+>>> print(print_nests(fuse_loops(before)), end="")
+func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
+  alloc t: f64[9]
+  var total: f64 = 0.0
+  for i in 0:9 {
+    t[i] = exp(x[i])
+    y[i] = t[i] * 2.0
+    total += t[i]
+  }
+  sum[0] = total
+}
 """
 
 from __future__ import annotations

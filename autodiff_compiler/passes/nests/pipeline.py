@@ -1,14 +1,54 @@
-"""The passes on loop nests, in the order in which they run."""
+"""The passes on loop nests: their table, and the order in which they run."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autodiff_compiler.loop_ir.nodes import Function
+from autodiff_compiler.loop_ir.verifier import verify_nests
+from autodiff_compiler.passes.manager import apply_pass
 from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
+from autodiff_compiler.passes.registry import OPTIMISED, Pass
+
+#: Every pass on loop nests, for the C target alone.
+NEST_PASSES: tuple[Pass, ...] = (
+    Pass(
+        "fuse_loops",
+        "Loop fusion: loops of equal length over the same elements become one loop.",
+        fuse_loops,
+    ),
+    Pass(
+        "contract_arrays",
+        "Array contraction: a temporary of one iteration has room for that iteration alone.",
+        contract_arrays,
+    ),
+    Pass(
+        "promote_to_scalars",
+        "Register promotion: a temporary of one element becomes a scalar.",
+        promote_to_scalars,
+    ),
+)
+BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
+#: The order in which they run. A pass may run again on what the others left.
+ORDER = tuple("fuse_loops contract_arrays contract_arrays promote_to_scalars".split())
 
 
-def optimise(function: Function) -> Function:
-    """Returns ``function`` with fused loops and small temporaries."""
-    fused = contract_arrays(fuse_loops(function))
-    return promote_to_scalars(contract_arrays(fused))
+def optimise(function: Function, level: int = min(OPTIMISED), verified: bool = False) -> Function:
+    """Returns ``function`` after the passes of an optimisation level.
+
+    verified   whether the function is verified before and after each pass.
+    """
+    if verified:
+        verify_nests(function)
+    for name in ORDER:
+        each = BY_NAME[name]
+        if level in each.levels:
+            function = apply_pass(each, function)
+            if verified:
+                verify_nests(function, name)
+    return function
+
+
+__all__ = ["BY_NAME", "NEST_PASSES", "ORDER", "optimise"]

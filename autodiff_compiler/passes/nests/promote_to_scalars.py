@@ -1,4 +1,31 @@
-"""Register promotion: a temporary of one element becomes a scalar."""
+"""Register promotion: a temporary of one element becomes a scalar.
+
+>>> from autodiff_compiler.loop_ir.printer import print_nests
+>>> from autodiff_compiler.loop_ir.reader import read_nests
+>>> before = read_nests('''
+... func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
+...   alloc total: f64[1]
+...   alloc t: f64[1]
+...   total[0] = 0.0
+...   for i in 0:9 {
+...     t[0] = exp(x[i])
+...     y[i] = t[0] * t[0]
+...     total[0] += t[0]
+...   }
+...   sum[0] = total[0]
+... }
+... ''')
+>>> print(print_nests(promote_to_scalars(before)), end="")
+func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
+  var total: f64 = 0.0
+  for i in 0:9 {
+    let t: f64 = exp(x[i])
+    y[i] = t * t
+    total += t
+  }
+  sum[0] = total
+}
+"""
 
 from __future__ import annotations
 
