@@ -225,7 +225,6 @@ RUN_BY: dict[str, str] = {
         "passes/memory/test_assign_buffers.py::test_a_dead_operand_is_written_over"
     ),
     "passes.memory.resolve_conflicts": NEIGHBOURS,
-    "passes.nests.pipeline": "loops/test_lower.py::test_gradients_agree[normalised]",
     "program": THROWN,
     "runtime.compiled_function": NEIGHBOURS,
     "runtime.static_arguments": THROWN,

@@ -28,6 +28,9 @@ def result_dtype(name: str, operands: Sequence[str]) -> str | None:
     if name == "select":
         is_choice = len(operands) == 3 and operands[0] == "bool" and operands[1] == operands[2]
         return operands[1] if is_choice else None
+    if name == "isclose" and len(operands) == 5:
+        *operands, equal_nan = operands
+        return "bool" if equal_nan == "bool" and len(set(operands)) == 1 else None
     if not operands or len(set(operands)) != 1:
         return None
     if name in LOGICAL:

@@ -9,10 +9,12 @@ from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Apply,
     Body,
+    Buffer,
     Expression,
     If,
     Let,
     Load,
+    Loop,
     Position,
     Product,
     Read,
@@ -83,3 +85,72 @@ def substitute(body: Body, mapping: Mapping[Scalar, Affine]) -> Body:
         return expression
 
     return rewrite_body(body, change, lambda at: at.substitute(mapping))
+
+
+def renamed(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Statement:
+    """Returns a statement that accesses other buffers in place of some."""
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Load) and expression.buffer in buffers:
+            return Load(buffers[expression.buffer], expression.at)
+        return expression
+
+    return _renamed_targets(rewrite_statement(statement, change, lambda at: at), buffers)
+
+
+def _renamed_targets(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Statement:
+    inner = bodies(statement)
+    if inner:
+        parts = (tuple(_renamed_targets(each, buffers) for each in body) for body in inner)
+        return with_bodies(statement, tuple(parts))
+    if isinstance(statement, (Store, Reserve)):
+        return replace(statement, buffer=buffers.get(statement.buffer, statement.buffer))
+    if isinstance(statement, Product):
+        result, left, right = (
+            replace(matrix, buffer=buffers.get(matrix.buffer, matrix.buffer))
+            for matrix in (statement.result, statement.left, statement.right)
+        )
+        return replace(statement, result=result, left=left, right=right)
+    return statement
+
+
+def renewed(body: Body) -> Body:
+    """Returns a copy of a body that defines scalars and indices of its own."""
+    return _renewed(body, {})
+
+
+def _renewed(body: Body, new: dict[Scalar, Scalar]) -> Body:
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Read) and expression.scalar in new:
+            return Read(new[expression.scalar])
+        return expression
+
+    def move(at: Affine) -> Affine:
+        return Affine(at.constant, tuple((new.get(each, each), count) for each, count in at.terms))
+
+    after = []
+    for statement in body:
+        parts = tuple(_renewed_part(statement, each, new) for each in bodies(statement))
+        bare = with_bodies(statement, tuple(() for _ in parts)) if parts else statement
+        bare = rewrite_statement(bare, change, move)
+        if isinstance(bare, Let):
+            scalar = new[bare.scalar] = _copy(bare.scalar)
+            bare = replace(bare, scalar=scalar)
+        elif isinstance(bare, Set):
+            bare = replace(bare, scalar=new.get(bare.scalar, bare.scalar))
+        elif isinstance(bare, Loop):
+            extent = bare.extent
+            extent = extent if isinstance(extent, int) else new.get(extent, extent)
+            bare = replace(bare, index=new[bare.index], extent=extent)
+        after.append(with_bodies(bare, parts) if parts else bare)
+    return tuple(after)
+
+
+def _renewed_part(owner: Statement, body: Body, new: dict[Scalar, Scalar]) -> Body:
+    if isinstance(owner, Loop):
+        new[owner.index] = _copy(owner.index)
+    return _renewed(body, new)
+
+
+def _copy(scalar: Scalar) -> Scalar:
+    return Scalar(scalar.name, scalar.dtype, scalar.mutable)

@@ -34,6 +34,7 @@ from autodiff_compiler.loop_ir.nodes import (
 )
 
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "floor_div": np.floor_divide,
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

@@ -50,7 +50,7 @@ class _Program:
             self.parameter("z", (rows, 1)),
         ]
         self.places = Buffer("places", "int64", rows, "input")
-        self.factor = Scalar("factor", dtype)
+        self.factor = Scalar("factor", "float64")
         for _ in range(draw.randint(3, 9)):
             self.arrays.append(draw.choice(self.STEPS)(self))
 
@@ -70,7 +70,7 @@ class _Program:
         values: list[Any] = [rng.uniform(-1, 1, each.buffer.size).astype(self.dtype)
                              for each in self.arrays[:3]]  # fmt: skip
         values += [rng.integers(0, self.rows, self.rows), 0.75]
-        function = Function("random", parameters, tuple(outputs), tuple(self.low.blocks[0]))
+        function = Function("random_nests", parameters, tuple(outputs), tuple(self.low.blocks[0]))
         return function, values
 
     # ---- steps

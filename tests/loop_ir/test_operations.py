@@ -17,6 +17,8 @@ CASES: dict[tuple[str, tuple[str, ...]], str | None] = {
     ("select", ("bool", "float32", "float32")): "float32",
     ("select", ("float32", "float32", "float32")): None,
     ("select", ("bool", "float32", "float64")): None,
+    ("isclose", ("float64",) * 4 + ("bool",)): "bool",
+    ("isclose", ("float64",) * 5): None,
     ("nothing", ()): None,
 }
 

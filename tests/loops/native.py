@@ -42,7 +42,8 @@ def joint_gradient(fn: Callable[..., Any], inputs: Sequence[Any], count: int) ->
 def compiled(function: Function, optimises: bool = True) -> tuple[Callable[..., Any], str]:
     """Compiles a function to C. Returns it with its text."""
     loops = lower_to_loops(function)
-    source = emit_c(optimise(loops, OPTIMISED_LEVEL if optimises else 0, verified=True))
+    loops = optimise(loops, 1 if optimises else 0, verified=True)
+    source = emit_c(loops)
     description = Description(
         function.name,
         source.adapter,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter
+from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter, literal
 from autodiff_compiler.emit.c.library import functions_for
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -20,6 +20,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Function,
     If,
     Let,
+    Literal,
     Load,
     Loop,
     Matrix,
@@ -34,6 +35,7 @@ from autodiff_compiler.loop_ir.nodes import (
     subexpressions,
     walk,
 )
+from autodiff_compiler.loop_ir.verifier import ALIGNMENT
 from autodiff_compiler.span import NOWHERE, Span
 
 #: The number of the first row of ``Function.errors``: smaller ones are memory and interrupts.
@@ -178,15 +180,29 @@ class _Emitter:
 
     def _placements(self) -> list[str]:
         lines, on_stack = [], 0
+        offsets = dict(self.function.offsets)
+        ends = {each: start + _bytes(each) for each, start in offsets.items()}
+        self.workspace = -(-max(ends.values(), default=0) // ALIGNMENT) * ALIGNMENT
         for buffer in self.temporaries:
-            c_type, bytes_ = C_TYPES[buffer.dtype], buffer.size * item_size(buffer.dtype)
-            if on_stack + bytes_ <= costs().stack_bytes:
-                on_stack += bytes_
-                lines.append(f"  {c_type} {self.names(buffer)}[{max(buffer.size, 1)}];")
+            c_type, name = C_TYPES[buffer.dtype], self.names(buffer)
+            if buffer.role == "constant":
+                values = (literal(Literal(each, buffer.dtype))[0] for each in buffer.values)
+                text = f"static const {c_type} {name}[{buffer.size}] = {{{', '.join(values)}}};"
+                lines.append(f"  {text}")
+            elif buffer not in offsets:
+                on_stack += _bytes(buffer)
+                lines.append(f"  {c_type} {name}[{max(buffer.size, 1)}];")
             else:
-                place = f"(char *)workspace + {self.workspace}" if self.workspace else "workspace"
-                lines.append(f"  {c_type} *restrict {self.names(buffer)} = ({c_type} *)({place});")
-                self.workspace += -(-bytes_ // 64) * 64
+                start = offsets[buffer]
+                shares = any(
+                    offsets[each] < ends[buffer] and start < end
+                    for each, end in ends.items()
+                    if each is not buffer
+                )
+                sign = "*" if shares else "*restrict "
+                place = f"(char *)workspace + {start}" if start else "workspace"
+                lines.append(f"  {c_type} {sign}{name} = ({c_type} *)({place});")
+        assert on_stack <= costs().stack_bytes, "assign_workspace has not run"
         for buffer in self.growing:
             name = self.names(buffer)
             lines.append(f"  {C_TYPES[buffer.dtype]} *{name} = 0;")
@@ -298,15 +314,17 @@ class _Emitter:
         self._line("}", depth)
 
 
+def _bytes(buffer: Buffer) -> int:
+    return buffer.size * item_size(buffer.dtype)
+
+
 def _is_vector_loop(loop: Loop) -> bool:
     """True if the iterations of a loop can run as elements of vectors.
 
-    Two iterations may not combine with the same element, nor read what another one combines.
+    Two iterations may not combine with the same element, nor read what another one combines. A sum
+    of floats has the order of the iterations: ``block_reductions`` gives it lanes.
     """
-    if not all(
-        isinstance(each, (Let, Store)) or isinstance(each, Set) and each.combine == "add"
-        for each in loop.body
-    ):
+    if not all(isinstance(each, (Let, Store)) or _is_integer_sum(each) for each in loop.body):
         return False
     accesses = summary_of(loop).accesses
     combined = [access for access in accesses if access.combine]
@@ -316,6 +334,11 @@ def _is_vector_loop(loop: Loop) -> bool:
         for other in accesses
         if other.buffer is one.buffer
     )
+
+
+def _is_integer_sum(statement: Statement) -> bool:
+    is_sum = isinstance(statement, Set) and statement.combine == "add"
+    return is_sum and not statement.scalar.dtype.startswith("float")
 
 
 def _never_meet(one: Affine, other: Affine, index: Scalar) -> bool:

@@ -106,7 +106,7 @@ def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
         return cast(operands[0], dtype)
     if op.name == "invert":
         if dtype == "bool":
-            return Apply("logical_not", tuple(operands), dtype)
+            return Apply("logical_not", (cast(operands[0], "bool"),), dtype)
         ones = 2 ** int(dtype.lstrip("uint")) - 1 if dtype.startswith("u") else -1
         return Apply("bit_xor", (operands[0], Literal(ones, dtype)), dtype)
     if op.name == "polygamma":

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from autodiff_compiler.loop_ir.nodes import Function
 from autodiff_compiler.loop_ir.verifier import verify_nests
 from autodiff_compiler.passes.manager import apply_pass
+from autodiff_compiler.passes.nests.assign_workspace import assign_workspace
+from autodiff_compiler.passes.nests.block_reductions import block_reductions
+from autodiff_compiler.passes.nests.collapse_loops import collapse_loops
 from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
-from autodiff_compiler.passes.registry import OPTIMISED, Pass
+from autodiff_compiler.passes.registry import EVERY_LEVEL, OPTIMISED, Pass
 
 #: Every pass on loop nests, for the C target alone.
 NEST_PASSES: tuple[Pass, ...] = (
@@ -29,10 +32,29 @@ NEST_PASSES: tuple[Pass, ...] = (
         "Register promotion: a temporary of one element becomes a scalar.",
         promote_to_scalars,
     ),
+    Pass(
+        "collapse_loops",
+        "Loop collapsing: nested loops over contiguous memory become one loop.",
+        collapse_loops,
+    ),
+    Pass(
+        "block_reductions",
+        "Blocked sums: a long sum of floats is a sum of sums of blocks, in a fixed order.",
+        block_reductions,
+    ),
+    Pass(
+        "assign_workspace",
+        "Workspace assignment: large temporaries that are not live at once share bytes.",
+        assign_workspace,
+        levels=EVERY_LEVEL,
+    ),
 )
 BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 #: The order in which they run. A pass may run again on what the others left.
-ORDER = tuple("fuse_loops contract_arrays contract_arrays promote_to_scalars".split())
+ORDER = tuple(
+    "fuse_loops contract_arrays contract_arrays promote_to_scalars collapse_loops"
+    " block_reductions assign_workspace".split()
+)
 
 
 def optimise(function: Function, level: int = min(OPTIMISED), verified: bool = False) -> Function:

@@ -1,0 +1,321 @@
+"""Blocked sums: a long sum of floats is a sum of sums of blocks.
+
+Rounding errors of a sum grow with the number of additions in a row. Here this number grows with the
+logarithm of the length. The innermost loop adds up several lanes side by side, for vectors. Their
+number is fixed, and the result does not depend on the machine.
+
+>>> from autodiff_compiler.loop_ir.printer import print_nests
+>>> from autodiff_compiler.loop_ir.reader import read_nests
+>>> before = read_nests('''
+... func f(x: f64[100]) -> (sum: f64[1]) {
+...   var total: f64 = 0.0
+...   for i in 0:100 {
+...     let t: f64 = exp(x[i])
+...     total += t
+...   }
+...   sum[0] = total
+... }
+... ''')
+>>> print(print_nests(block_reductions(before)), end="")
+func f(x: f64[100]) -> (sum: f64[1]) {
+  alloc total_lanes: f64[16]
+  var total: f64 = 0.0
+  for lane in 0:16 {
+    total_lanes[lane] = 0.0
+  }
+  serial for i in 0:6 {
+    for lane in 0:16 {
+      let t: f64 = exp(x[16*i + lane])
+      total_lanes[lane] += t
+    }
+  }
+  for lane in 0:4 {
+    total_lanes[lane] += total_lanes[lane + 4] + total_lanes[lane + 8] + total_lanes[lane + 12]
+  }
+  total += total_lanes[0] + total_lanes[1] + total_lanes[2] + total_lanes[3]
+  for i in 0:4 {
+    let t: f64 = exp(x[i + 96])
+    total += t
+  }
+  sum[0] = total
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.types import item_size
+from autodiff_compiler.loop_ir.nodes import (
+    Affine,
+    Apply,
+    Body,
+    Buffer,
+    Expression,
+    Function,
+    Let,
+    Literal,
+    Load,
+    Loop,
+    Position,
+    Read,
+    Scalar,
+    Set,
+    Statement,
+    Store,
+    bodies,
+    expressions,
+    subexpressions,
+    walk,
+    with_bodies,
+)
+from autodiff_compiler.loop_ir.rewrite import renewed, substitute
+
+#: The statements of some iterations from a position on. They add to other sums in place of some.
+Block = Callable[[Affine, "int | Scalar", Mapping[Scalar, Scalar]], Body]
+
+
+def block_reductions(function: Function) -> Function:
+    """Blocks the long sums of a function."""
+    body = _blocked(function.body)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _blocked(body: Body) -> Body:
+    after: list[Statement] = []
+    for statement in body:
+        inner = tuple(map(_blocked, bodies(statement)))
+        new = with_bodies(statement, inner) if inner else statement
+        after += _blocks(new) if isinstance(new, Loop) else [new]
+    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
+    return body if same else tuple(after)
+
+
+def _blocks(loop: Loop) -> Sequence[Statement]:
+    """Returns the statements in place of a loop; the loop itself if it has no long sum."""
+    sums = _sums(loop)
+    if not sums:
+        return [loop]
+    chain = costs().sum_chain
+    if _has_lanes(loop, sums):
+        return _Lanes(loop, sums).statements()
+    if isinstance(loop.extent, int) and loop.extent <= chain:
+        return [loop]
+
+    def block(start: Affine, count: int | Scalar, parts: Mapping[Scalar, Scalar]) -> Body:
+        index = Scalar(loop.index.name, "int64")
+        body = substitute(loop.body, {loop.index: start + Affine.of(index)})
+        return (replace(loop, index=index, extent=count, body=_redirected(body, parts)),)
+
+    return _chains(loop, loop.extent, sums, block)
+
+
+def _sums(loop: Loop) -> list[Scalar]:
+    """Returns the floats that a loop adds to, and uses in no other way."""
+    sums: dict[Scalar, None] = {}
+    others: set[Scalar] = set()
+    for statement in walk(loop.body):
+        if isinstance(statement, Set):
+            is_sum = statement.combine == "add" and statement.scalar.dtype.startswith("float")
+            sums.setdefault(statement.scalar) if is_sum else others.add(statement.scalar)
+        elif isinstance(statement, Let):
+            others.add(statement.scalar)
+        for expression in expressions(statement):
+            others.update(e.scalar for e in subexpressions(expression) if isinstance(e, Read))
+    return [scalar for scalar in sums if scalar not in others]
+
+
+def _has_lanes(loop: Loop, sums: Sequence[Scalar]) -> bool:
+    """True if the iterations of a loop can run side by side, but for its sums."""
+    is_plain = all(
+        isinstance(each, (Let, Store)) or isinstance(each, Set) and each.scalar in sums
+        for each in loop.body
+    )
+    return is_plain and loop.independent and _width(loop, sums) > 1
+
+
+def _width(loop: Loop, sums: Sequence[Scalar]) -> int:
+    """Returns the number of lanes, a power of two: at most half the iterations."""
+    width = costs().sum_lane_bytes // max(item_size(each.dtype) for each in sums)
+    while isinstance(loop.extent, int) and 2 * width > loop.extent:
+        width //= 2
+    return width if width >= costs().least_sum_lanes else 1
+
+
+class _Lanes:
+    """Replaces an innermost loop by a loop over lanes in a loop over the steps that they take."""
+
+    def __init__(self, loop: Loop, sums: Sequence[Scalar]) -> None:
+        self.loop, self.sums = loop, sums
+        self.width = _width(loop, sums)
+        self.lanes = {each: Buffer(f"{each.name}_lanes", each.dtype, self.width) for each in sums}
+
+    def statements(self) -> list[Statement]:
+        extent, width = self.loop.extent, self.width
+        before: list[Statement] = []
+        if isinstance(extent, int):
+            steps: int | Scalar = extent // width
+            rest: int | Scalar = extent % width
+            first = Affine(extent - extent % width)
+        else:
+            count = _operation("floor_div", Read(extent), Literal(width, "int64"))
+            steps, rest = Scalar("steps", "int64"), Scalar("rest", "int64")
+            first = Affine.of(steps, width)
+            before = [Let(steps, count), Let(rest, Position(Affine.of(extent) + first * -1))]
+        chain = costs().sum_chain
+        if isinstance(steps, int) and steps <= chain:
+            blocks = self.block(Affine(), steps, {each: each for each in self.sums})
+        else:
+            blocks = self.long(steps)
+        return [*before, *blocks, *self.tail(first, rest)]
+
+    def long(self, steps: int | Scalar) -> Sequence[Statement]:
+        """Returns blocks of steps, each with a sum of its own."""
+
+        def block(start: Affine, count: int | Scalar, parts: Mapping[Scalar, Scalar]) -> Body:
+            return tuple(self.block(start, count, parts))
+
+        return _chains(self.loop, steps, self.sums, block)
+
+    def block(
+        self, start: Affine, steps: int | Scalar, parts: Mapping[Scalar, Scalar]
+    ) -> list[Statement]:
+        """Returns the loops that add up some steps from ``start`` on."""
+        lane, step = Scalar("lane", "int64"), Scalar(self.loop.index.name, "int64")
+        at = (start + Affine.of(step)) * self.width + Affine.of(lane)
+        body = substitute(self.loop.body, {self.loop.index: at})
+        inner = Loop(lane, self.width, self.stored(body, lane), span=self.loop.span)
+        return [
+            self.over(self.width, lambda buffer, at: Store(buffer, at, _zero(buffer.dtype))),
+            Loop(step, steps, (inner,), False, self.loop.span),
+            *self.fold(parts),
+        ]
+
+    def over(self, count: int, store: Callable[[Buffer, Affine], Store]) -> Loop:
+        """Returns a loop over lanes."""
+        lane = Scalar("lane", "int64")
+        stores = (store(buffer, Affine.of(lane)) for buffer in self.lanes.values())
+        body = tuple(replace(each, span=self.loop.span) for each in stores)
+        return Loop(lane, count, body, span=self.loop.span)
+
+    def stored(self, body: Body, lane: Scalar) -> Body:
+        """Returns a body that adds to the lanes."""
+        at = Affine.of(lane)
+        return tuple(
+            Store(self.lanes[each.scalar], at, each.value, "add", each.span)
+            if isinstance(each, Set)
+            else each
+            for each in body
+        )
+
+    def fold(self, parts: Mapping[Scalar, Scalar]) -> list[Statement]:
+        """Returns the statements that add the lanes to a sum, four at a time."""
+        after: list[Statement] = []
+        left = self.width
+        while left > 4:
+            left //= 4 if left > 8 else 2
+            stride, count = left, self.left_before(left) // left
+
+            def store(
+                buffer: Buffer, at: Affine, stride: int = stride, count: int = count
+            ) -> Store:
+                others = [Load(buffer, at + stride * k) for k in range(1, count)]
+                return Store(buffer, at, _total(others), "add")
+
+            after.append(self.over(left, store))
+        for each, buffer in self.lanes.items():
+            value = _total([Load(buffer, Affine(lane)) for lane in range(left)])
+            after.append(Set(parts[each], value, "add", self.loop.span))
+        return after
+
+    def left_before(self, left: int) -> int:
+        """Returns the number of lanes before the fold that leaves ``left``."""
+        before = self.width
+        while (before // 4 if before > 8 else before // 2) != left:
+            before //= 4 if before > 8 else 2
+        return before
+
+    def tail(self, first: Affine, rest: int | Scalar) -> list[Statement]:
+        """Returns the loop over the iterations that fill no step."""
+        if rest == 0:
+            return []
+        index = Scalar(self.loop.index.name, "int64")
+        body = renewed(substitute(self.loop.body, {self.loop.index: first + Affine.of(index)}))
+        return [replace(self.loop, index=index, extent=rest, body=body)]
+
+
+def _chains(
+    loop: Loop,
+    extent: int | Scalar,
+    sums: Sequence[Scalar],
+    block: Block,
+    limit: int = 0,
+) -> Sequence[Statement]:
+    """Returns loops over blocks, and over blocks of blocks if there are many.
+
+    limit   the most iterations, if the extent is a scalar; by default enough for two levels.
+    """
+    chain = costs().sum_chain
+    limit = extent if isinstance(extent, int) else limit or chain**3
+    size = chain
+    while size * chain < limit:
+        size *= chain
+    parts = {each: Scalar(f"{each.name}_part", each.dtype, mutable=True) for each in sums}
+    index = Scalar("block", "int64")
+    start = Affine.of(index, size)
+    blocks: int | Scalar
+    before: list[Statement] = []
+    count: int | Scalar = Scalar("steps", "int64")
+    if isinstance(extent, int):
+        end, blocks = Affine(extent), -(-extent // size)
+        count = count if extent % size else size
+    else:
+        end, blocks = Affine.of(extent), Scalar("blocks", "int64")
+        number = _operation("floor_div", Position(end + (size - 1)), Literal(size, "int64"))
+        before = [Let(blocks, number, loop.span)]
+    inner: list[Statement] = []
+    if isinstance(count, Scalar):
+        left = Position(end + start * -1)
+        inner = [Let(count, _operation("minimum", left, Literal(size, "int64")), loop.span)]
+    inner += [Let(part, _zero(part.dtype), loop.span) for part in parts.values()]
+    if size > chain:
+        names = {part: each for each, part in parts.items()}
+
+        def deeper(at: Affine, c: int | Scalar, sums_of: Mapping[Scalar, Scalar]) -> Body:
+            return block(start + at, c, {names[part]: each for part, each in sums_of.items()})
+
+        inner += _chains(loop, count, [*names], deeper, size)
+    else:
+        inner += block(start, count, parts)
+    inner += [Set(each, Read(part), "add", loop.span) for each, part in parts.items()]
+    return [*before, Loop(index, blocks, tuple(inner), False, loop.span)]
+
+
+def _redirected(body: Body, parts: Mapping[Scalar, Scalar]) -> Body:
+    """Returns a body that adds to other sums."""
+    after = []
+    for statement in body:
+        inner = bodies(statement)
+        if inner:
+            statement = with_bodies(statement, tuple(_redirected(each, parts) for each in inner))
+        elif isinstance(statement, Set) and statement.scalar in parts:
+            statement = replace(statement, scalar=parts[statement.scalar])
+        after.append(statement)
+    return tuple(after)
+
+
+def _operation(name: str, *operands: Expression) -> Apply:
+    return Apply(name, operands, operands[0].dtype)
+
+
+def _total(terms: Sequence[Expression]) -> Expression:
+    total = terms[0]
+    for term in terms[1:]:
+        total = _operation("add", total, term)
+    return total
+
+
+def _zero(dtype: str) -> Literal:
+    return Literal(0.0, dtype)
