@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Buffer,
+    Function,
     If,
     Let,
     Literal,
@@ -21,7 +23,8 @@ from autodiff_compiler.loop_ir.nodes import (
     While,
     walk,
 )
-from autodiff_compiler.loop_ir.rewrite import rewrite_body, substitute
+from autodiff_compiler.loop_ir.rewrite import renamed, renewed, rewrite_body, substitute
+from tests.loop_ir.same import facts
 
 N, K, T = Scalar("i", "int64"), Scalar("k", "int64"), Scalar("t", "float64", mutable=True)
 X = Buffer("x", "float64", 100)
@@ -50,3 +53,19 @@ def test_expressions_change_from_the_inside_outward() -> None:
     seen = []
     rewrite_body(BODY[:1], lambda each: seen.append(each) or each, lambda at: at + 1)
     assert seen == [Load(X, Affine.of(N) + 1)]
+
+
+def test_a_renewed_body_defines_scalars_of_its_own() -> None:
+    before = [each for each in walk(BODY) if isinstance(each, (Let, Loop))]
+    after = [each for each in walk(renewed(BODY)) if isinstance(each, (Let, Loop))]
+    for one, other in zip(before, after, strict=True):
+        name = "scalar" if isinstance(one, Let) else "index"
+        assert getattr(one, name) is not getattr(other, name)
+        assert getattr(one, name).name == getattr(other, name).name
+    assert facts(Function("f", (), (), renewed(BODY))) == facts(Function("f", (), (), BODY))
+
+
+def test_a_buffer_is_renamed_everywhere() -> None:
+    other = Buffer("y", "float64", 100)
+    after = tuple(renamed(each, {X: other}) for each in BODY)
+    assert {a.buffer for each in after for a in summary_of(each).accesses} == {other}
