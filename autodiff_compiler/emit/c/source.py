@@ -337,8 +337,9 @@ def _is_vector_loop(loop: Loop) -> bool:
 
 
 def _is_integer_sum(statement: Statement) -> bool:
-    is_sum = isinstance(statement, Set) and statement.combine == "add"
-    return is_sum and not statement.scalar.dtype.startswith("float")
+    if not isinstance(statement, Set) or statement.combine != "add":
+        return False
+    return not statement.scalar.dtype.startswith("float")
 
 
 def _never_meet(one: Affine, other: Affine, index: Scalar) -> bool:

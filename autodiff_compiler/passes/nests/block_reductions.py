@@ -166,7 +166,9 @@ class _Lanes:
             before = [Let(steps, count), Let(rest, Position(Affine.of(extent) + first * -1))]
         chain = costs().sum_chain
         if isinstance(steps, int) and steps <= chain:
-            blocks = self.block(Affine(), steps, {each: each for each in self.sums})
+            blocks: Sequence[Statement] = self.block(
+                Affine(), steps, {each: each for each in self.sums}
+            )
         else:
             blocks = self.long(steps)
         return [*before, *blocks, *self.tail(first, rest)]
