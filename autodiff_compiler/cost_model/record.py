@@ -159,14 +159,14 @@ class Costs:
 
     # ---- Sums in C.
 
-    #: The size of the lanes that a sum in C adds up side by side. Their number is fixed, so that a
-    #: result does not depend on the machine. Measured on 4096 products: 0.027 ns an element in
-    #: float32 and 0.106 in float64 with vectors of 64 bytes, against 0.072 with one vector. With
-    #: vectors of 32 bytes it is 0.037 and 0.132, against 0.144.
-    sum_lane_bytes: int = 2**7
-    #: The least number of lanes. Fewer gain nothing over a sum in one register. Chosen, not
+    #: The size of the partial sums that a sum in C adds up side by side. Their number is fixed, and
+    #: a result does not depend on the machine. Measured on 4096 products in float32: 0.027 ns an
+    #: element with vectors of 64 bytes, 0.037 with vectors of 32. OpenMP's reduction takes 0.072 and
+    #: 0.144.
+    sum_vector_bytes: int = 2**7
+    #: The least number of partial sums. Fewer gain nothing over a sum in one register. Chosen, not
     #: measured.
-    least_sum_lanes: int = 2**2
+    least_partial_sums: int = 2**2
     #: The largest number of additions in a row of a sum in C. Longer sums are sums of sums. Chosen,
     #: not measured.
     sum_chain: int = 2**6

@@ -113,7 +113,7 @@ def test_gradients_agree(program: Callable[..., Any], c_compiler: Compiler) -> N
 def test_a_chain_is_one_loop_without_temporaries(c_compiler: Compiler) -> None:
     text = compiled(joint_gradient(chain, (X, Y), 2))[1]
     body = text[text.index("int32_t chain") :]
-    assert body.count("for (") == 4  # lanes: zero, lanes of each step, and their sum
+    assert body.count("for (") == 4  # partial sums: zero, each step, and their sum
     assert "workspace" not in body and "[24]" not in body
 
 

@@ -322,7 +322,7 @@ def _is_vector_loop(loop: Loop) -> bool:
     """True if the iterations of a loop can run as elements of vectors.
 
     Two iterations may not combine with the same element, nor read what another one combines. A sum
-    of floats has the order of the iterations: ``block_reductions`` gives it lanes.
+    of floats has the order of the iterations: ``block_reductions`` gives it slots.
     """
     if not all(isinstance(each, (Let, Store)) or _is_integer_sum(each) for each in loop.body):
         return False

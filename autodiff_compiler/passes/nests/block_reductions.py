@@ -1,8 +1,8 @@
 """Blocked sums: a long sum of floats is a sum of sums of blocks.
 
 Rounding errors of a sum grow with the number of additions in a row. Here this number grows with the
-logarithm of the length. The innermost loop adds up several lanes side by side, for vectors. Their
-number is fixed, and the result does not depend on the machine.
+logarithm of the length. The innermost loop adds up several partial sums side by side, for vectors.
+Their number is fixed, and the result does not depend on the machine.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
@@ -18,21 +18,21 @@ number is fixed, and the result does not depend on the machine.
 ... ''')
 >>> print(print_nests(block_reductions(before)), end="")
 func f(x: f64[100]) -> (sum: f64[1]) {
-  alloc total_lanes: f64[16]
+  alloc total_slots: f64[16]
   var total: f64 = 0.0
-  for lane in 0:16 {
-    total_lanes[lane] = 0.0
+  for slot in 0:16 {
+    total_slots[slot] = 0.0
   }
   serial for i in 0:6 {
-    for lane in 0:16 {
-      let t: f64 = exp(x[16*i + lane])
-      total_lanes[lane] += t
+    for slot in 0:16 {
+      let t: f64 = exp(x[16*i + slot])
+      total_slots[slot] += t
     }
   }
-  for lane in 0:4 {
-    total_lanes[lane] += total_lanes[lane + 4] + total_lanes[lane + 8] + total_lanes[lane + 12]
+  for slot in 0:4 {
+    total_slots[slot] += total_slots[slot + 4] + total_slots[slot + 8] + total_slots[slot + 12]
   }
-  total += total_lanes[0] + total_lanes[1] + total_lanes[2] + total_lanes[3]
+  total += total_slots[0] + total_slots[1] + total_slots[2] + total_slots[3]
   for i in 0:4 {
     let t: f64 = exp(x[i + 96])
     total += t
@@ -99,8 +99,8 @@ def _blocks(loop: Loop) -> Sequence[Statement]:
     if not sums:
         return [loop]
     chain = costs().sum_chain
-    if _has_lanes(loop, sums):
-        return _Lanes(loop, sums).statements()
+    if _has_slots(loop, sums):
+        return _Slots(loop, sums).statements()
     if isinstance(loop.extent, int) and loop.extent <= chain:
         return [loop]
 
@@ -127,7 +127,7 @@ def _sums(loop: Loop) -> list[Scalar]:
     return [scalar for scalar in sums if scalar not in others]
 
 
-def _has_lanes(loop: Loop, sums: Sequence[Scalar]) -> bool:
+def _has_slots(loop: Loop, sums: Sequence[Scalar]) -> bool:
     """True if the iterations of a loop can run side by side, but for its sums."""
     is_plain = all(
         isinstance(each, (Let, Store)) or isinstance(each, Set) and each.scalar in sums
@@ -137,20 +137,20 @@ def _has_lanes(loop: Loop, sums: Sequence[Scalar]) -> bool:
 
 
 def _width(loop: Loop, sums: Sequence[Scalar]) -> int:
-    """Returns the number of lanes, a power of two: at most half the iterations."""
-    width = costs().sum_lane_bytes // max(item_size(each.dtype) for each in sums)
+    """Returns the number of slots, a power of two: at most half the iterations."""
+    width = costs().sum_vector_bytes // max(item_size(each.dtype) for each in sums)
     while isinstance(loop.extent, int) and 2 * width > loop.extent:
         width //= 2
-    return width if width >= costs().least_sum_lanes else 1
+    return width if width >= costs().least_partial_sums else 1
 
 
-class _Lanes:
-    """Replaces an innermost loop by a loop over lanes in a loop over the steps that they take."""
+class _Slots:
+    """Replaces an innermost loop by a loop over slots in a loop over the steps that they take."""
 
     def __init__(self, loop: Loop, sums: Sequence[Scalar]) -> None:
         self.loop, self.sums = loop, sums
         self.width = _width(loop, sums)
-        self.lanes = {each: Buffer(f"{each.name}_lanes", each.dtype, self.width) for each in sums}
+        self.slots = {each: Buffer(f"{each.name}_slots", each.dtype, self.width) for each in sums}
 
     def statements(self) -> list[Statement]:
         extent, width = self.loop.extent, self.width
@@ -185,10 +185,10 @@ class _Lanes:
         self, start: Affine, steps: int | Scalar, parts: Mapping[Scalar, Scalar]
     ) -> list[Statement]:
         """Returns the loops that add up some steps from ``start`` on."""
-        lane, step = Scalar("lane", "int64"), Scalar(self.loop.index.name, "int64")
-        at = (start + Affine.of(step)) * self.width + Affine.of(lane)
+        slot, step = Scalar("slot", "int64"), Scalar(self.loop.index.name, "int64")
+        at = (start + Affine.of(step)) * self.width + Affine.of(slot)
         body = substitute(self.loop.body, {self.loop.index: at})
-        inner = Loop(lane, self.width, self.stored(body, lane), span=self.loop.span)
+        inner = Loop(slot, self.width, self.stored(body, slot), span=self.loop.span)
         return [
             self.over(self.width, lambda buffer, at: Store(buffer, at, _zero(buffer.dtype))),
             Loop(step, steps, (inner,), False, self.loop.span),
@@ -196,24 +196,24 @@ class _Lanes:
         ]
 
     def over(self, count: int, store: Callable[[Buffer, Affine], Store]) -> Loop:
-        """Returns a loop over lanes."""
-        lane = Scalar("lane", "int64")
-        stores = (store(buffer, Affine.of(lane)) for buffer in self.lanes.values())
+        """Returns a loop over slots."""
+        slot = Scalar("slot", "int64")
+        stores = (store(buffer, Affine.of(slot)) for buffer in self.slots.values())
         body = tuple(replace(each, span=self.loop.span) for each in stores)
-        return Loop(lane, count, body, span=self.loop.span)
+        return Loop(slot, count, body, span=self.loop.span)
 
-    def stored(self, body: Body, lane: Scalar) -> Body:
-        """Returns a body that adds to the lanes."""
-        at = Affine.of(lane)
+    def stored(self, body: Body, slot: Scalar) -> Body:
+        """Returns a body that adds to the slots."""
+        at = Affine.of(slot)
         return tuple(
-            Store(self.lanes[each.scalar], at, each.value, "add", each.span)
+            Store(self.slots[each.scalar], at, each.value, "add", each.span)
             if isinstance(each, Set)
             else each
             for each in body
         )
 
     def fold(self, parts: Mapping[Scalar, Scalar]) -> list[Statement]:
-        """Returns the statements that add the lanes to a sum, four at a time."""
+        """Returns the statements that add the slots to a sum, four at a time."""
         after: list[Statement] = []
         left = self.width
         while left > 4:
@@ -227,13 +227,13 @@ class _Lanes:
                 return Store(buffer, at, _total(others), "add")
 
             after.append(self.over(left, store))
-        for each, buffer in self.lanes.items():
-            value = _total([Load(buffer, Affine(lane)) for lane in range(left)])
+        for each, buffer in self.slots.items():
+            value = _total([Load(buffer, Affine(slot)) for slot in range(left)])
             after.append(Set(parts[each], value, "add", self.loop.span))
         return after
 
     def left_before(self, left: int) -> int:
-        """Returns the number of lanes before the fold that leaves ``left``."""
+        """Returns the number of slots before the fold that leaves ``left``."""
         before = self.width
         while (before // 4 if before > 8 else before // 2) != left:
             before //= 4 if before > 8 else 2

@@ -1,7 +1,7 @@
 """Loop collapsing: nested loops over contiguous memory become one loop.
 
-The outer loop has the inner one as its only statement. Each position in the body moves by as much
-in an iteration of the outer loop as in all iterations of the inner one.
+The outer loop has the inner one as its only statement. In each position its index counts as much as
+all iterations of the inner one.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests

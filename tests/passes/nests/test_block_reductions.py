@@ -36,7 +36,7 @@ def blocked(size: int, dtype: str = "f64", extent: str = "", more: str = "y[i] =
 
 
 def longest_chain(function: Function) -> int:
-    """Returns the most iterations of a loop that adds to one number or lane."""
+    """Returns the most iterations of a loop that adds to one number or slot."""
     adding = [
         loop.extent
         for loop in walk(function.body)
@@ -65,10 +65,10 @@ def test_the_error_of_a_long_sum_is_small() -> None:
 
 
 def test_short_sums_stay() -> None:
-    assert "lane" not in print_nests(blocked(7))
-    assert "alloc total_lanes: f64[4]" in print_nests(blocked(8))
-    assert "alloc total_lanes: f64[16]" in print_nests(blocked(32))
-    assert "alloc total_lanes: f32[32]" in print_nests(blocked(64, "f32"))
+    assert "slot" not in print_nests(blocked(7))
+    assert "alloc total_slots: f64[4]" in print_nests(blocked(8))
+    assert "alloc total_slots: f64[16]" in print_nests(blocked(32))
+    assert "alloc total_slots: f32[32]" in print_nests(blocked(64, "f32"))
 
 
 def test_no_loop_adds_many_in_a_row() -> None:
@@ -77,9 +77,9 @@ def test_no_loop_adds_many_in_a_row() -> None:
 
 @pytest.mark.parametrize("more", ["most max= t", "if t < 1.0 {\n y[i] = t\n }", "y[i] = total"])
 def test_other_statements(more: str) -> None:
-    """A loop that needs its order has no lanes; one that reads its sum stays as it is."""
+    """A loop that needs its order has no slots; one that reads its sum stays as it is."""
     function = blocked(200, more=more)
-    assert "lane" not in print_nests(function)
+    assert "slot" not in print_nests(function)
     assert ("total_part" in print_nests(function)) is ("= total" not in more)
     values = np.arange(200.0) / 100
     total, _ = run_nests(function, [values, 0])
@@ -117,4 +117,4 @@ def test_integers_and_products_stay() -> None:
 
 def test_only_the_tail_is_a_copy() -> None:
     sets = [each for each in walk(blocked(100).body) if isinstance(each, Set)]
-    assert len(sets) == 2  # the lanes, and what fills no step
+    assert len(sets) == 2  # the slots, and what fills no step
