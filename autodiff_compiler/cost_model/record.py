@@ -161,8 +161,8 @@ class Costs:
 
     #: The size of the partial sums that a sum in C adds up side by side. Their number is fixed, and
     #: a result does not depend on the machine. Measured on 4096 products in float32: 0.027 ns an
-    #: element with vectors of 64 bytes, 0.037 with vectors of 32. OpenMP's reduction takes 0.072 and
-    #: 0.144.
+    #: element with vectors of 64 bytes, 0.037 with vectors of 32. OpenMP's reduction takes 0.072
+    #: and 0.144.
     sum_vector_bytes: int = 2**7
     #: The least number of partial sums. Fewer gain nothing over a sum in one register. Chosen, not
     #: measured.
