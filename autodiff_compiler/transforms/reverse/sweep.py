@@ -316,11 +316,13 @@ def _name_results(body: Region, names: Sequence[str]) -> None:
 
 
 def _with_rank(ct: AnyOperand, param: Value) -> AnyOperand:
-    """Reshapes ``ct`` to the rank of ``param``, if only that of ``param`` is known."""
-    known = isinstance(param.type, ArrayType) and param.type.shape is not None
-    if known and isinstance(ct, Value) and isinstance(ct.type, ArrayType) and ct.type.shape is None:
-        return reshape_like(ct, param)
-    return ct
+    """Reshapes ``ct`` like ``param``, if only the rank or the sizes of ``param`` are known."""
+    if not isinstance(ct, Value):
+        return ct
+    have, want = (getattr(value.type, "shape", None) for value in (ct, param))
+    if want is None or have == want or not isinstance(ct.type, ArrayType):
+        return ct
+    return reshape_like(ct, param) if have is None or None in have and None not in want else ct
 
 
 def _derived(primal: Function, name: str, role: str, body: Region) -> Function:

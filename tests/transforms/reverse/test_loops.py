@@ -392,3 +392,23 @@ def test_a_loop_adds_a_number_to_an_array(
     d_y, d_s = ms.grad(with_a_number_added, (0, 1))(y, 0.7, n)
     np.testing.assert_allclose(d_y, np.ones((2, 2)))
     np.testing.assert_allclose(d_s, 4.0 * n)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_gradient_has_the_sizes_of_its_input(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop may leave an array of another size, so that sizes in the loop are not known."""
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+
+    def replaced(x, y):
+        other = y * 2
+        for _ in x:
+            x = other * x[0]
+        return np.sum(x)
+
+    def slope(x, y):
+        return np.sum(ms.grad(replaced)(x, y) * x)
+
+    x, y = np.linspace(0.5, 1.5, size), np.linspace(0.2, 0.9, 3)
+    for fn in (replaced, slope):
+        steps = [(fn(x + 1e-6 * e, y) - fn(x - 1e-6 * e, y)) / 2e-6 for e in np.eye(size)]
+        np.testing.assert_allclose(ms.grad(fn)(x, y), steps, rtol=1e-7, atol=1e-9)
