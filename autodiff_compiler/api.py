@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from autodiff_compiler import pipeline
+from autodiff_compiler import compilation
 from autodiff_compiler.abstract_arguments import abstract, with_layout
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
+from autodiff_compiler.common.context import set_target
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all
 from autodiff_compiler.faults import compiling
@@ -49,7 +50,7 @@ def _compile(
 ) -> Compiled:
     types = [StaticSlot(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     with _without_collection():
-        compiled = pipeline.compile_unit(fn, request, types, keywords, shared)
+        compiled = compilation.compile_unit(fn, request, types, keywords, shared)
     words = (_short(t.value) if isinstance(t, StaticSlot) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
 
@@ -101,16 +102,19 @@ def jit(fn: Decorated, **options: Any) -> Decorated: ...
 def jit(fn: None = None, **options: Any) -> Callable[[Decorated], Decorated]: ...
 
 
-def jit(fn: Any = None, **options: Any) -> Any:
+def jit(fn: Any = None, *, target: str | None = None, **options: Any) -> Any:
     """Makes calls of a function or Cell run its compiled forward function.
 
     It is a decorator with or without parentheses, or takes a function, a Cell or a class of Cells.
     A Cell is returned itself. Arguments, results and dtypes are those of the function. Each
     signature is compiled at its first call, which raises a CompileError for unsupported code. The
-    ``options`` are MindSpore's and have no effect.
+    ``target`` is "numpy" or "c", as for ``set_context``; None leaves it to that. The ``options``
+    are MindSpore's and have no effect.
     """
     if fn is None:
-        return functools.partial(jit, **options)
+        return functools.partial(jit, target=target, **options)
+    if target is not None and callable(fn):
+        set_target(unwrapped(fn), target)
     if isinstance(fn, Cell):
         fn.__dict__["_compiled_forward"] = True
         return fn
@@ -152,38 +156,55 @@ class DifferentiableFunction(Protocol[P, Result]):
 
 # A class is callable too, so that the overloads overlap; the first one that fits is taken.
 @overload
-def differentiable(target: CellClass) -> CellClass: ...  # type: ignore[overload-overlap]
+def differentiable(fn: CellClass, *, target: str | None = None) -> CellClass: ...  # type: ignore[overload-overlap]
 
 
 @overload
-def differentiable(target: Callable[P, R]) -> DifferentiableFunction[P, R]: ...
+def differentiable(
+    fn: Callable[P, R], *, target: str | None = None
+) -> DifferentiableFunction[P, R]: ...
 
 
-def differentiable(target: Any) -> Any:
+@overload
+def differentiable(
+    fn: None = None, *, target: str | None = None
+) -> Callable[[Decorated], Decorated]: ...
+
+
+def differentiable(fn: Any = None, *, target: str | None = None) -> Any:
     """Checks the source of a Cell class or function, and makes its calls run compiled.
 
     Adds the methods ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``,
     which call the functions of those names with the object as the first argument.
 
+    It is a decorator with or without parentheses. The ``target`` is "numpy" or "c", as for
+    ``set_context``; None leaves it to that.
+
     Raises a CompileError for unsupported Python, TypeError for an argument that is neither a class
     of Cells nor a function.
     """
-    if isinstance(target, type):
-        if not issubclass(target, Cell):
-            raise TypeError(f"differentiable is for Cells and functions, not for {target.__name__}")
-        cls: Any = target
+    if fn is None:
+        return functools.partial(differentiable, target=target)
+    if isinstance(fn, type):
+        if not issubclass(fn, Cell):
+            raise TypeError(f"differentiable is for Cells and functions, not for {fn.__name__}")
+        cls: Any = fn
         _check_text(unwrapped(cls.construct))
+        if target is not None:
+            set_target(cls, target)
         cls._compiled_forward = True
         cls.gradient_source = _source_method
         cls.check_grads = _check_method
         return cls
-    if not callable(target):
-        raise TypeError(f"differentiable is for Cells and functions, not for {target!r}")
-    target = unwrapped(target)
-    _check_text(target)
-    compiled = _running_compiled(target)
-    compiled.gradient_source = functools.partial(gradient_source, target)
-    compiled.check_grads = functools.partial(_check_method, target)
+    if not callable(fn):
+        raise TypeError(f"differentiable is for Cells and functions, not for {fn!r}")
+    fn = unwrapped(fn)
+    _check_text(fn)
+    if target is not None:
+        set_target(fn, target)
+    compiled = _running_compiled(fn)
+    compiled.gradient_source = functools.partial(gradient_source, fn)
+    compiled.check_grads = functools.partial(_check_method, fn)
     return compiled
 
 
@@ -216,6 +237,8 @@ class CachedUnit:
     source      its text.
     work_bytes  the bytes of buffers that are kept between calls.
     from_disk   True if the text was found in the cache on disk.
+    target      "numpy" or "c": the language of the text.
+    fallback    why it is NumPy though C was asked for.
     """
 
     title: str
@@ -225,6 +248,8 @@ class CachedUnit:
     source: str
     work_bytes: int = 0
     from_disk: bool = False
+    target: str = "numpy"
+    fallback: str = ""
 
 
 @dataclass(frozen=True)
@@ -243,6 +268,9 @@ class CompileInfo:
     def __str__(self) -> str:
         rows = [("compiled", "request", "reason", "calls")]
         rows += [(u.title, u.request, u.reason, str(u.calls)) for u in self.units]
+        if any(u.target == "c" or u.fallback for u in self.units):
+            targets = [u.target + (f": {u.fallback}" if u.fallback else "") for u in self.units]
+            rows = [(*row, word) for row, word in zip(rows, ["target", *targets])]
         widths = [max(map(len, column)) for column in zip(*rows)]
         cells = ([text.ljust(width) for text, width in zip(row, widths)] for row in rows)
         return "\n".join("  ".join(row).rstrip() for row in cells)
@@ -263,6 +291,8 @@ def compile_info() -> CompileInfo:
                 u.compiled.source,
                 u.workspace.bytes,
                 u.compiled.from_disk,
+                "c" if u.compiled.native else "numpy",
+                u.compiled.fallback,
             )
             for u in RUNTIME.cache.all()
         )

@@ -21,7 +21,7 @@ from autodiff_compiler.abstract_arguments import (
     with_layout,
 )
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.common.context import LEVELS, new_request
+from autodiff_compiler.common.context import LEVELS, TARGETS, new_request
 from autodiff_compiler.common.files.atomic_files import atomic_write
 from autodiff_compiler.emit.memory_report.table import memory_table
 from autodiff_compiler.emit.outside_arrays import all_constants
@@ -31,6 +31,7 @@ from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.interface import HookedSlot, NeedValues, Request, Slot, StaticSlot
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
@@ -61,6 +62,7 @@ def gradient_source(
     stage: str = "source",
     opt_level: int | None = None,
     stabilise: bool | None = None,
+    target: str | None = None,
 ) -> str:
     """Returns the source of the gradient of ``fn``, or of ``fn`` itself.
 
@@ -84,6 +86,8 @@ def gradient_source(
                 (see ``docs/passes.md``); ``memory`` for a table of the saved values.
     stabilise   True if formulas that overflow or cancel are replaced by stable operators (None: as
                 ``set_context`` says, which is yes if it says nothing).
+    target      "numpy" or "c" (None: as ``set_context`` says). C raises a CallError where a
+                function has no C text.
 
     Raises a CompileError with every problem of the source function, and CallError (a CompileError)
     for an unknown setting. Raises ValueError for a string that is no type.
@@ -100,6 +104,7 @@ def gradient_source(
         mode,
         opt_level,
         stabilise,
+        target,
     )
 
     def text(target: Any, request: Request, slots: Sequence[Slot], names: Sequence[str]) -> str:
@@ -110,11 +115,13 @@ def gradient_source(
 
 def stage_text(program: Program, stage: str) -> str:
     """Returns the text of a program after a stage; for ``MEMORY`` the table of saved values."""
-    stages = pipeline.PIPELINE.names
+    target = program.request.target
+    stages = pipeline.PIPELINES[target].names
+    stage = "c" if (target, stage) == ("c", "source") else stage
     if stage not in (*stages, MEMORY):
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(stages)}")
     if stage != MEMORY:
-        program = pipeline.run(program, stage)
+        program = _run(program, stage)
         roots = map(print_functions, program.functions)
         return program.source or "\n".join(text.rstrip("\n") + "\n" for text in roots)
     if not program.request.differentiates:
@@ -123,6 +130,14 @@ def stage_text(program: Program, stage: str) -> str:
         )
     program = pipeline.run(program)
     return memory_table(program.functions, program.names)
+
+
+def _run(program: Program, stage: str) -> Program:
+    """Returns the program after a stage of its target."""
+    try:
+        return pipeline.run(program, stage, program.request.target)
+    except NoNativeText as reason:
+        raise CallError(f"this function has no C text: {reason}", "use target='numpy'") from None
 
 
 def _standalone(
@@ -187,6 +202,7 @@ class _Settings:
     mode: str = "reverse"
     opt_level: int | None = None
     stabilise: bool | None = None
+    target: str | None = None
 
     def compiled(self, fn: Any, inputs: Sequence[Any], make: Callable[..., Made]) -> Made:
         """Returns the result of ``make`` for the function, the request, and the slots."""
@@ -263,7 +279,13 @@ class _Settings:
         """Returns the fields of the request that are not as ``set_context`` says."""
         if self.opt_level is not None and self.opt_level not in LEVELS:
             raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1, 2 or 3")
-        given = {"opt_level": self.opt_level, "stabilise": self.stabilise}
+        if self.target is not None and self.target not in TARGETS:
+            raise CallError(f"there is no target {self.target!r}", 'use "numpy" or "c"')
+        given = {
+            "opt_level": self.opt_level,
+            "stabilise": self.stabilise,
+            "target": self.target,
+        }
         return {name: value for name, value in given.items() if value is not None}
 
     def gradient(self, target: Any, names: Sequence[str]) -> GradientFunction[..., Any]:
@@ -292,7 +314,7 @@ class _Settings:
                 "omit these settings, or omit mode='value'",
             )
         double = isinstance(target, Transformed) and target.double
-        return new_request(double)
+        return new_request(double, target)
 
 
 # ---- positions and weights

@@ -98,6 +98,7 @@ class Request:
     aux         True if only the first of several outputs is differentiated.
     numpy       True if dtypes promote as in NumPy: for a plain function of arrays and floats.
     double      True if float32 means float64 throughout, as ``check_grads`` needs it.
+    target      'numpy' or 'c': the language of the generated source.
     opt_level   which passes run: ``passes/registry.py`` says at which level each does.
     stabilise   True if formulas that overflow or cancel are replaced.
     connections True if the answer lists the cotangents that are zero because the output does not
@@ -112,6 +113,7 @@ class Request:
     aux: bool = False
     numpy: bool = False
     double: bool = False
+    target: str = "numpy"
     opt_level: int = 1
     stabilise: bool = True
     connections: bool = False
@@ -310,6 +312,8 @@ class GeneratedText:
     work_arrays   the types of the arrays that each function takes as a tuple, last, each with the
                   number of its allocation.
     from_disk     True if another process printed it.
+    native        how Python calls the compiled functions, if the source is C.
+    fallback      why the source is NumPy though C was asked for.
     """
 
     source: str
@@ -323,6 +327,8 @@ class GeneratedText:
     donated: frozenset[int] = frozenset()
     work_arrays: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
     from_disk: bool = False
+    native: Any = None
+    fallback: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.emit.source import emit_program
 from autodiff_compiler.frontend.lower import lower
-from autodiff_compiler.interface import Compiled, Request, Slot
+from autodiff_compiler.interface import Request, Slot
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program
@@ -25,7 +25,12 @@ from autodiff_compiler.stages.derivatives import (
 )
 from autodiff_compiler.stages.driver import Pipeline, Stage, numeric_rules
 from autodiff_compiler.stages.names import name_cotangents, unique_function_names
-from autodiff_compiler.stages.outcome import compiled, printed
+from autodiff_compiler.stages.native import (
+    differentiate_jointly,
+    emit_c_files,
+    lower_nests,
+    optimise_nests,
+)
 
 #: Whether the IR is verified after each stage: on in tests, off in use.
 VERIFY = False
@@ -113,6 +118,26 @@ PIPELINE = Pipeline(
     Stage("source", None, "The NumPy text.", emit_program),
 )
 
+#: The stages of the C target, behind those that it shares with the NumPy target.
+NATIVE = Pipeline(
+    *PIPELINE.stages[:3],
+    Stage(
+        "gradient",
+        "lowered",
+        "Value and gradient in one function; in two if a sensitivity is given later.",
+        check_differentiable,
+        differentiate_jointly,
+        until_stable(SIMPLIFY),
+        on_roots("inline_calls", should=may_inline_call),
+        until_stable(SIMPLIFY),
+        on_functions("decompose", when="shared"),
+        until_stable("cse simplify_algebra dce"),
+    ),
+    Stage("nests", None, "Loop nests.", lower_nests, optimise_nests),
+    Stage("c", None, "The C text.", emit_c_files),
+)
+PIPELINES = {"numpy": PIPELINE, "c": NATIVE}
+
 
 def start(
     fn: Callable[..., Any], request: Request, slots: Sequence[Slot], keywords: Sequence[str] = ()
@@ -123,25 +148,6 @@ def start(
     return run(Program(request, typed, (typed.function,)), "typed")
 
 
-def run(program: Program, until: str | None = None) -> Program:
-    """Returns the program after the stage ``until``, or after all stages."""
-    return PIPELINE.run(program, until, verified=VERIFY)
-
-
-def compile_unit(
-    fn: Callable[..., Any],
-    request: Request,
-    slots: Sequence[Slot],
-    keywords: Sequence[str] = (),
-    shared: Sequence[Program] = (),
-) -> Compiled:
-    """Compiles ``fn`` for slots of the given types (see ``interface``).
-
-    ``shared`` are programs of other requests for the same call, not yet differentiated. The first
-    that serves this request too is continued. Raises a CompileError that tells every problem;
-    ``interface.NeedValues`` where the value of a number must be known.
-    """
-    known = (each.for_request(request) for each in shared)
-    program = next(filter(None, known), None) or start(fn, request, slots, keywords)
-
-    return compiled(*printed(program, run))
+def run(program: Program, until: str | None = None, target: str = "numpy") -> Program:
+    """Returns the program after the stage ``until`` of a target, or after all its stages."""
+    return PIPELINES[target].run(program, until, verified=VERIFY)

@@ -10,6 +10,7 @@ from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.frontend.lower import TypedProgram
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
+from autodiff_compiler.loop_ir import nodes as loop_ir
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.span import Span
 
@@ -32,7 +33,9 @@ class Program:
     plans      for each root its buffers, once they are assigned.
     constants  the source of outside arrays whose values stand in the module, by parameter; None
                for those alone that the source function makes.
-    source     the NumPy text, the place that each of its lines is about, and the printed names.
+    nests      the roots as loop nests, if the target is C.
+    source     the text, the place that each of its lines is about, and the printed names.
+    native     how Python calls the functions of the C text.
     costs      the thresholds that it is compiled under.
     """
 
@@ -42,6 +45,8 @@ class Program:
     after: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
     plans: tuple[BufferPlan, ...] = ()
     constants: Mapping[Value, str] | None = None
+    nests: tuple[loop_ir.Function, ...] = ()
+    native: Any = None
     source: str = ""
     line_map: Mapping[int, Span] = field(default_factory=dict)
     names: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)

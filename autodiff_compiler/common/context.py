@@ -2,6 +2,9 @@
 
 - Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
   ``GRAPH_MODE`` it runs the compiled forward function.
+- ``target="c"`` runs compiled functions as C where all of a function can be printed as C. Each of
+  the others runs as NumPy source, and ``compile_info`` says why. The environment variable
+  ``AUTODIFF_TARGET`` sets it for a process.
 - ``stabilise=False`` compiles formulas as they stand, also where they overflow.
 - ``opt_level`` is 0 for the plainest code and 1 by default; 2 reuses memory, and 3 inlines calls
   as well.
@@ -28,10 +31,14 @@ PYNATIVE_MODE = 1
 #: The values of ``opt_level``.
 LEVELS = (0, 1, 2, 3)
 
+#: The values of ``target``.
+TARGETS = ("numpy", "c")
+
 #: The settings that have an effect here, with their defaults.
 OURS: dict[str, Any] = {
     "mode": PYNATIVE_MODE,
     "device_target": "CPU",
+    "target": "numpy",
     "stabilise": True,
     "opt_level": 1,
     "enable_compile_cache": False,
@@ -90,6 +97,8 @@ REMOVED = {
 }
 #: The present values. Every call reads them here; ``set_context`` changes them.
 SETTINGS: dict[str, Any] = {**OURS, **WITHOUT_EFFECT}
+#: The attribute of a function or class that has a target of its own.
+TARGET_ATTRIBUTE = "_autodiff_target"
 _warned_about: set[str] = set()
 
 
@@ -117,6 +126,7 @@ def set_context(**settings: Any) -> None:
             f"For 'context.set_context', the argument 'opt_level' should be one of {LEVELS}, "
             f"but got {level}."
         )
+    check_target(settings.get("target", "numpy"))
     for name, kind in (("enable_compile_cache", bool), ("compile_cache_path", str)):
         if not isinstance(settings.get(name, kind()), kind):
             raise TypeError(
@@ -130,6 +140,15 @@ def set_context(**settings: Any) -> None:
         _warned_about.add("device_target")
         warnings.warn(f"everything runs on the CPU; {device} was requested", stacklevel=2)
     SETTINGS.update(settings)
+
+
+def check_target(target: Any) -> None:
+    """Raises ValueError unless this is a value of the setting ``target``."""
+    if target not in TARGETS:
+        raise ValueError(
+            f"For 'context.set_context', the argument 'target' should be one of {TARGETS}, "
+            f"but got {target!r}."
+        )
 
 
 def get_context(name: str) -> Any:
@@ -167,11 +186,42 @@ def compile_cache() -> str | None:
     return SETTINGS["compile_cache_path"] or os.path.join(home, "autodiff_compiler")
 
 
-def new_request(double: bool = False) -> Request:
-    """Returns the request for a function itself with the settings as they are now."""
-    return _request(double, tuple(SETTINGS[name] for name in OF_REQUEST))
+def new_request(double: bool = False, fn: Any = None) -> Request:
+    """Returns the request for a function itself with the settings as they are now.
+
+    ``fn`` may have a target of its own: see ``set_target``.
+    """
+    target = getattr(fn, TARGET_ATTRIBUTE, None)
+    return _request(double, tuple(SETTINGS[name] for name in OF_REQUEST), target)
+
+
+def set_target(fn: Any, target: str) -> None:
+    """Sets the target of a function or class of Cells, whatever ``set_context`` says.
+
+    Raises ValueError for a target that does not exist.
+    """
+    check_target(target)
+    setattr(fn, TARGET_ATTRIBUTE, target)
 
 
 @lru_cache(64)
-def _request(double: bool, settings: tuple[Any, ...]) -> Request:
-    return Request(double=double, **dict(zip(OF_REQUEST, settings)))
+def _request(double: bool, settings: tuple[Any, ...], target: str | None) -> Request:
+    given = dict(zip(OF_REQUEST, settings))
+    if target is not None:
+        given["target"] = target
+    return Request(double=double, **given)
+
+
+def _read_environment() -> None:
+    """Sets the target that ``AUTODIFF_TARGET`` names."""
+    target = os.environ.get("AUTODIFF_TARGET", "").lower()
+    if target in TARGETS:
+        SETTINGS["target"] = target
+    elif target:
+        warnings.warn(
+            f"AUTODIFF_TARGET is {target!r}, and has no effect: it should be one of {TARGETS}",
+            stacklevel=2,
+        )
+
+
+_read_environment()

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from autodiff_compiler.common.context import TARGET_ATTRIBUTE
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.faults import compiling
@@ -204,7 +205,9 @@ class Cache:
         if request.aux:
             _check_aux(compiled)
         title = compiled.title or getattr(site.fn, "__qualname__", type(site.fn).__name__)
-        return CompiledFunction(compiled, request, site.slots, reason, title)
+        unit = CompiledFunction(compiled, request, site.slots, reason, title)
+        unit.has_target_of_its_own = hasattr(site.fn, TARGET_ATTRIBUTE)
+        return unit
 
     def _undifferentiated(self, site: CallSite, known: frozenset[int]) -> list[Any]:
         """Returns the programs of other requests for a call, before they were differentiated."""

@@ -20,6 +20,7 @@ from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.fast_call import FastCall
 from autodiff_compiler.runtime.guards import compile_guards
 from autodiff_compiler.runtime.loader import load
+from autodiff_compiler.runtime.native.loaded import LoadedNative
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
 
 
@@ -32,6 +33,7 @@ class CompiledFunction:
     returns_tensors  True if arrays are returned as tensors.
     calls            the number of calls; ``used`` and ``noted`` belong to the cache.
     retired          True if the cache has dropped it.
+    has_target_of_its_own  True if the target of the source function is not that of the settings.
     undifferentiated the program before it was differentiated, while the cache keeps it.
     inputs, weights  the requested values, each with the place of its gradient or None.
     lists            the inputs with lists in them, by number, and where these are.
@@ -52,7 +54,7 @@ class CompiledFunction:
         self.request, self.reason, self.title = request, reason, title
         self.undifferentiated = compiled.undifferentiated
         self.compiled = compiled = replace(compiled, undifferentiated=None)
-        loaded = self.loaded = load(compiled, title)
+        loaded = self.loaded = LoadedNative(compiled) if compiled.native else load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward or _no_backward
         self.workspace = Workspace(compiled.allocations, compiled.work_arrays, compiled.donated)
         self.guards_hold = compile_guards(compiled.guards, compiled.hoisted)
@@ -63,7 +65,7 @@ class CompiledFunction:
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.calls = self.used = self.noted = 0
-        self.retired = False
+        self.retired = self.has_target_of_its_own = False
         self.has_value = request.returns_value
         output = compiled.output
         if request.aux and isinstance(output, TupleType):

@@ -51,7 +51,7 @@ class ForwardCall(CallSite):
         self.fn, self.asked = fn, None
         self.slots = (*args, *kwargs.values()) if kwargs else args
         self.keywords = tuple(kwargs)
-        self.template = new_request(isinstance(fn, Transformed) and fn.double)
+        self.template = new_request(isinstance(fn, Transformed) and fn.double, fn)
         self.key = call_key(None, self.template, self.slots, self.keywords)
 
     def request(self) -> Request:

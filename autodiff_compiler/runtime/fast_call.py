@@ -40,6 +40,7 @@ class FastCallEntry(Protocol):
     matches_request   True if backward returns, or the tangent takes, one value for each requested
                       place, in that order.
     returns_tensors   True if arrays are returned as tensors.
+    has_target_of_its_own   True if the target is not that of ``set_context``.
     """
 
     compiled: Compiled
@@ -48,6 +49,7 @@ class FastCallEntry(Protocol):
     workspace: Workspace
     calls: int
     matches_request: bool
+    has_target_of_its_own: bool
     returns_tensors: bool
 
 
@@ -175,6 +177,8 @@ class _Writer:
         checks = [*self._arguments(), *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
             values = {name: getattr(self.request, name) for name in OF_REQUEST}
+            if self.unit.has_target_of_its_own:
+                del values["target"]
             other = (f"settings[{name!r}] != {value!r}" for name, value in values.items())
             checks.append(f"if {' or '.join(other)}: return False")
         lines = ["try:", *(f"    {line}" for line in checks)]

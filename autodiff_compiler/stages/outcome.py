@@ -40,7 +40,7 @@ def generated_text(program: Program) -> GeneratedText:
         backward=program.functions[1].name if request.differentiates else None,
         output=type_of(program.primal.returns[0]),
         owns_memory=owns(scheduled, scheduled.returns[0]),
-        unconnected=_unconnected(program) if request.connections else (),
+        unconnected=unconnected(program),
         line_map=program.line_map,
         allocations=program.plans[-1].allocations,
         donated=program.plans[-1].donated,
@@ -65,9 +65,11 @@ def compiled(program: Program, text: GeneratedText) -> Compiled:
     )
 
 
-def _unconnected(program: Program) -> tuple[int, ...]:
+def unconnected(program: Program) -> tuple[int, ...]:
     """Returns the cotangents, by place, that are zero as the output does not depend on their
-    parameters."""
+    parameters, if the request asks for them."""
+    if not program.request.connections:
+        return ()
     return tuple(
         number
         for number, place in enumerate(program.wrt)
@@ -75,4 +77,4 @@ def _unconnected(program: Program) -> tuple[int, ...]:
     )
 
 
-__all__ = ["compiled", "generated_text", "printed"]
+__all__ = ["compiled", "generated_text", "printed", "unconnected"]

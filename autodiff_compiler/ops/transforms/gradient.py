@@ -93,7 +93,7 @@ class GradientFunction(Transformed[P, R]):
         self.return_ids = return_ids
         self.double = PRECISION.double
         #: The settings when the gradient was requested.
-        self.settings = new_request(self.double)
+        self.settings = new_request(self.double, self.fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         fast_call = self.fast_call

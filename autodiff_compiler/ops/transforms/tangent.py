@@ -70,7 +70,7 @@ class TangentFunction(Transformed[..., Any]):
     def request(self) -> Request:
         """Returns the request to compile, with the current settings."""
         return replace(
-            new_request(self.double),
+            new_request(self.double, self.fn),
             positions=self.positions,
             weights=self.weights,
             tangent=True,

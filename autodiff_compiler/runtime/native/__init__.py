@@ -6,6 +6,7 @@ from autodiff_compiler.runtime.native.description import (
     Array,
     Description,
     ErrorRow,
+    NativeFunction,
     Number,
     Scalar,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "CompilerRefused",
     "Description",
     "ErrorRow",
+    "NativeFunction",
     "NativeUnavailable",
     "Number",
     "Scalar",
