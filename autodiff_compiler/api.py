@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from autodiff_compiler import compilation
+from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import abstract, with_layout
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
@@ -50,7 +50,7 @@ def _compile(
 ) -> Compiled:
     types = [StaticSlot(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     with _without_collection():
-        compiled = compilation.compile_unit(fn, request, types, keywords, shared)
+        compiled = pipeline.compile_unit(fn, request, types, keywords, shared)
     words = (_short(t.value) if isinstance(t, StaticSlot) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
 
@@ -266,7 +266,7 @@ class CompileInfo:
         return len(self.units)
 
     def __str__(self) -> str:
-        rows = [("compiled", "request", "reason", "calls")]
+        rows: list[tuple[str, ...]] = [("compiled", "request", "reason", "calls")]
         rows += [(u.title, u.request, u.reason, str(u.calls)) for u in self.units]
         if any(u.target == "c" or u.fallback for u in self.units):
             targets = [u.target + (f": {u.fallback}" if u.fallback else "") for u in self.units]

@@ -1,7 +1,7 @@
 """The compiler on one page: its stages, and the passes of each in the order in which they run.
 
-``docs/passes.md`` is printed from it. ``dump --stage NAME`` prints the IR after a stage, ``dump
---dump-after PASS`` after each change of a pass. With ``VERIFY`` set, each stage is verified.
+``docs/passes.md`` is printed from it. ``dump --stage NAME`` prints the IR after a stage, and
+``dump --dump-after PASS`` after each change of a pass.
 """
 
 from __future__ import annotations
@@ -11,26 +11,13 @@ from typing import Any
 
 from autodiff_compiler.emit.source import emit_program
 from autodiff_compiler.frontend.lower import lower
-from autodiff_compiler.interface import Request, Slot
+from autodiff_compiler.interface import Compiled, Request, Slot
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program
-from autodiff_compiler.stages.buffers import PlanBuffers
-from autodiff_compiler.stages.derivatives import (
-    Differentiate,
-    ExpandDerivatives,
-    check_differentiable,
-    may_inline_call,
-    may_inline_generated_call,
-)
+from autodiff_compiler.stages import buffers, derivatives, names, native
 from autodiff_compiler.stages.driver import Pipeline, Stage, numeric_rules
-from autodiff_compiler.stages.names import name_cotangents, unique_function_names
-from autodiff_compiler.stages.native import (
-    differentiate_jointly,
-    emit_c_files,
-    lower_nests,
-    optimise_nests,
-)
+from autodiff_compiler.stages.outcome import for_target
 
 #: Whether the IR is verified after each stage: on in tests, off in use.
 VERIFY = False
@@ -40,7 +27,7 @@ SIMPLIFY = """
     reassociate_products hoist_invariants hoist_products stack_appends batch_accumulations cse dce
 """
 INLINE_AND_SIMPLIFY = (
-    on_roots("inline_single_use", may=may_inline_call),
+    on_roots("inline_single_use", may=derivatives.may_inline_call),
     until_stable(SIMPLIFY, levels=OPTIMISED),
 )
 
@@ -61,14 +48,14 @@ PIPELINE = Pipeline(
         "primal",
         "differentiated",
         "`grad`, `jvp` and `vmap` are replaced by functions; all of them are simplified.",
-        ExpandDerivatives(
+        derivatives.ExpandDerivatives(
             simplify_function=(
-                on_roots("inline_calls", should=may_inline_generated_call),
+                on_roots("inline_calls", should=derivatives.may_inline_generated_call),
                 until_stable(SIMPLIFY),
             ),
             prepare_callee=INLINE_AND_SIMPLIFY,
         ),
-        on_roots("inline_calls", should=may_inline_call, levels=frozenset({3})),
+        on_roots("inline_calls", should=derivatives.may_inline_call, levels=frozenset({3})),
         until_stable(SIMPLIFY),
         *INLINE_AND_SIMPLIFY,
     ),
@@ -76,8 +63,8 @@ PIPELINE = Pipeline(
         "derivative",
         "differentiated",
         "The forward and the backward function; or the tangent; or the value alone.",
-        check_differentiable,
-        Differentiate(
+        derivatives.check_differentiable,
+        derivatives.Differentiate(
             simplify_each=(until_stable(SIMPLIFY),),
             simplify_jointly=(on_roots("reuse_forward_values"),),
         ),
@@ -98,8 +85,8 @@ PIPELINE = Pipeline(
         on_functions("fuse_products_and_sums preallocate_tapes", levels=READABLE, readable=True),
         on_functions("fuse_products_and_sums sink_large_results preallocate_tapes", levels=MEMORY),
         on_functions("update_lists_in_place update_arrays_in_place"),
-        name_cotangents,
-        unique_function_names,
+        names.name_cotangents,
+        names.unique_function_names,
     ),
     Stage(
         "buffers",
@@ -107,7 +94,7 @@ PIPELINE = Pipeline(
         "Large results are written into dead arrays; from level 2 on, into workspace buffers too.",
         on_functions("decompose carry_in_place", levels=READABLE, readable=True),
         on_functions("overwrite_named_arrays"),
-        PlanBuffers(
+        buffers.PlanBuffers(
             functions="decompose tile_elementwise assemble_in_place carry_in_place scan_in_place"
             " extend_destinations",
             roots="materialize_copies",
@@ -118,23 +105,21 @@ PIPELINE = Pipeline(
     Stage("source", None, "The NumPy text.", emit_program),
 )
 
-#: The stages of the C target, behind those that it shares with the NumPy target.
 NATIVE = Pipeline(
     *PIPELINE.stages[:3],
     Stage(
         "gradient",
         "lowered",
-        "Value and gradient in one function; in two if a sensitivity is given later.",
-        check_differentiable,
-        differentiate_jointly,
-        until_stable(SIMPLIFY),
-        on_roots("inline_calls", should=may_inline_call),
+        "Value and gradient are one function; a gradient with given sensitivity is two.",
+        derivatives.check_differentiable,
+        native.differentiate_jointly,
+        on_roots("inline_calls", should=derivatives.may_inline_call),
         until_stable(SIMPLIFY),
         on_functions("decompose", when="shared"),
         until_stable("cse simplify_algebra dce"),
     ),
-    Stage("nests", None, "Loop nests.", lower_nests, optimise_nests),
-    Stage("c", None, "The C text.", emit_c_files),
+    Stage("nests", None, "Loop nests.", native.lower_nests, native.optimise_nests),
+    Stage("c", None, "The C text.", native.emit_c_files),
 )
 PIPELINES = {"numpy": PIPELINE, "c": NATIVE}
 
@@ -151,3 +136,15 @@ def start(
 def run(program: Program, until: str | None = None, target: str = "numpy") -> Program:
     """Returns the program after the stage ``until`` of a target, or after all its stages."""
     return PIPELINES[target].run(program, until, verified=VERIFY)
+
+
+def compile_unit(
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Slot],
+    keywords: Sequence[str] = (),
+    shared: Sequence[Program] = (),
+) -> Compiled:
+    """Compiles ``fn`` for these slots; raises a CompileError that tells every problem."""
+    known = (each.for_request(request) for each in shared)
+    return for_target(next(filter(None, known), None) or start(fn, request, slots, keywords), run)

@@ -24,13 +24,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from autodiff_compiler import (
-    compilation,
-    compile_info,
-    get_context,
-    ops,
-    set_context,
-)
+from autodiff_compiler import compile_info, get_context, ops, pipeline, set_context
 from tests.corpus import test_corpus as corpus
 from tests.golden.cells import FILES, GOLDEN
 from tests.models.measured import NETS, answers
@@ -78,7 +72,7 @@ class Texts:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Every compilation in here is made at every level."""
-        compile_unit = compilation.compile_unit
+        compile_unit = pipeline.compile_unit
 
         def recording(fn: Any, request: Any, *rest: Any) -> Any:
             for level in LEVELS:
@@ -86,7 +80,7 @@ class Texts:
                 self.add(f"{made.title} -O{level}", made.source)
             return compile_unit(fn, request, *rest)
 
-        with mock.patch.object(compilation, "compile_unit", recording):
+        with mock.patch.object(pipeline, "compile_unit", recording):
             yield
 
     def group_of(self, name: str, run: Callable[[], Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from autodiff_compiler.cli.commands import check, explain, ops, passes
 from autodiff_compiler.cli.dump import TRANSFORMS, dump
 from autodiff_compiler.cli.exit_codes import ExitCode
-from autodiff_compiler.common.context import LEVELS
+from autodiff_compiler.common.context import LEVELS, TARGETS
 from autodiff_compiler.generated_source import MEMORY, MODES
 from autodiff_compiler.pipeline import PIPELINE
 from autodiff_compiler.version import __version__
@@ -127,6 +127,12 @@ def _add_request(command: argparse.ArgumentParser) -> None:
         dest="level",
         help="optimization level; 0: no optimization, 1: hand-written style, 2: reuses memory, "
         "3: also inlines calls (default: 1)",
+    )
+    command.add_argument(
+        "--target",
+        choices=TARGETS,
+        default=None,
+        help="language of the generated source (default: numpy)",
     )
 
 

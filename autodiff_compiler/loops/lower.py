@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import TupleType, Type
+from autodiff_compiler.ir.types import ScalarType, TupleType, Type
 from autodiff_compiler.loop_ir import nodes
 from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Read, Scalar
 from autodiff_compiler.loops.core.state import Lowering, array_facts
@@ -73,21 +73,13 @@ RULES: Mapping[str, Rule] = {
 def lower_to_loops(function: Function) -> nodes.Function:
     """Returns ``function`` as loop nests.
 
-    Its parameters are arrays of known shapes, and numbers; so are its returns. Raises NoNativeText
-    where an operator or a type has no loops.
+    Its parameters are arrays of known shapes, numbers and tuples of these; so are its returns.
+    Raises NoNativeText where an operator or a type has no loops.
     """
     low = Lowering({})
     inputs: list[Buffer | Scalar] = []
     for param in function.params:
-        dtype, shape = array_facts(param.type)
-        if not shape and not _is_array(param):
-            scalar = Scalar(param.name, dtype)
-            inputs.append(scalar)
-            low.bind(param, Read(scalar))
-            continue
-        array = _array(param.name, dtype, shape, "input")
-        inputs.append(array.buffer)
-        low.bind(param, array if shape else low.let(param.name, array.load(())))
+        low.bind(param, _parameter(low, inputs, param.name, param.type))
     outputs, places = [], {}
     for value in function.returns:
         if not isinstance(value, Value):
@@ -111,6 +103,23 @@ def lower_to_loops(function: Function) -> nodes.Function:
         title=function.title,
         span=function.span,
     )
+
+
+def _parameter(
+    low: Lowering, inputs: list[Buffer | Scalar], name: str, type_: Type
+) -> Representation:
+    """Adds the inputs for a parameter, and returns what stands for it."""
+    if isinstance(type_, TupleType):
+        items = enumerate(type_.items)
+        return Items(tuple(_parameter(low, inputs, f"{name}_{k}", item) for k, item in items))
+    dtype, shape = array_facts(type_)
+    if isinstance(type_, ScalarType):
+        scalar = Scalar(name, dtype)
+        inputs.append(scalar)
+        return Read(scalar)
+    array = _array(name, dtype, shape, "input")
+    inputs.append(array.buffer)
+    return array if shape else low.let(name, array.load(()))
 
 
 def leaf_types(type_: Type) -> Iterator[Type]:
@@ -153,10 +162,6 @@ def _return(low: Lowering, value: Array | Expression, output: Array) -> None:
             low.nest(output.shape, lambda at: low.store(output, at, value.load(at)))
     else:
         low.store(output, (), value)
-
-
-def _is_array(param: Value) -> bool:
-    return hasattr(param.type, "shape")
 
 
 def _array(name: str, dtype: str, shape: tuple[int, ...], role: str) -> Array:

@@ -25,6 +25,7 @@ from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.loader import Loaded
+from autodiff_compiler.runtime.native.loaded import LoadedNative
 
 #: ``(fn, arguments) -> result``, or False if the call differs from the earlier one.
 FastCall = Callable[[Any, tuple[Any, ...]], Any]
@@ -45,7 +46,7 @@ class FastCallEntry(Protocol):
 
     compiled: Compiled
     request: Request
-    loaded: Loaded
+    loaded: Loaded | LoadedNative
     workspace: Workspace
     calls: int
     matches_request: bool

@@ -6,7 +6,6 @@ import builtins
 from dataclasses import replace
 
 from autodiff_compiler.emit.c.source import emit_c
-from autodiff_compiler.interface import GeneratedText
 from autodiff_compiler.ir.nodes import Function, Region, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.loops.lower import leaf_types, lower_to_loops, packing_of
@@ -17,11 +16,10 @@ from autodiff_compiler.runtime.native import (
     Description,
     ErrorRow,
     NativeFunction,
-    Number,
     Scalar,
+    number,
 )
 from autodiff_compiler.runtime.native.description import Input, Output, Packing
-from autodiff_compiler.stages.outcome import unconnected
 from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 
@@ -90,14 +88,14 @@ def emit_c_files(program: Program) -> Program:
 def _input(type_: Type) -> Input:
     if isinstance(type_, ArrayType):
         return Array(str(type_.dtype), type_.static_shape)
-    return Number(str(type_))  # type: ignore[arg-type]
+    return number(type_)
 
 
 def _output(type_: Type) -> Output:
     if isinstance(type_, ArrayType):
         shape = type_.static_shape
         return Array(str(type_.dtype), shape) if shape else Scalar(str(type_.dtype))
-    return Number(str(type_))  # type: ignore[arg-type]
+    return number(type_)
 
 
 def _packing(program: Program, function: Function) -> Packing:
@@ -115,15 +113,4 @@ def _packing(program: Program, function: Function) -> Packing:
     return (*packings[:count], residuals) if count else residuals
 
 
-def native_text(program: Program) -> GeneratedText:
-    """Returns the C text of a program that has run through all stages, with what calls it."""
-    forward, *backward = program.functions
-    return GeneratedText(
-        source=program.source,
-        forward=forward.name,
-        backward=backward[0].name if backward else None,
-        output=type_of(program.primal.returns[0]),
-        owns_memory=True,
-        unconnected=unconnected(program),
-        native=program.native,
-    )
+__all__ = ["differentiate_jointly", "emit_c_files", "lower_nests", "optimise_nests"]

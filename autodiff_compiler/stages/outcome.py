@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.interface import Compiled, GeneratedText
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import type_of
+from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.passes.memory.copy_escaping_views import owns
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
+from autodiff_compiler.runtime.native import NativeUnavailable, find_compiler
 
 
 def printed(program: Program, run: Callable[[Program], Program]) -> tuple[Program, GeneratedText]:
@@ -29,6 +33,55 @@ def printed(program: Program, run: Callable[[Program], Program]) -> tuple[Progra
     key = fingerprint(versions(), *program.facts()) if folder else None
     text = cached_on_disk(folder, key, make) if folder and key else make()
     return program, text
+
+
+def for_target(program: Program, run: Callable[..., Program]) -> Compiled:
+    """Returns a program that is typed, compiled for the target of its request.
+
+    ``run(program, target=…)`` runs all stages of a target. A function without a C text is compiled
+    to NumPy source, and ``fallback`` says why.
+    """
+    if program.request.target == "numpy":
+        return compiled(*printed(program, run))
+    try:
+        find_compiler(compile_cache())
+        finished = run(program, target="c")
+        return compiled(finished, native_text(finished))
+    except NoNativeText as error:
+        reason = str(error)
+    except NativeUnavailable as error:
+        reason = str(error)
+        _warn_once(reason)
+    program, text = printed(program, run)
+    return compiled(program, replace(text, fallback=reason))
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(reason: str) -> None:
+    """Warns that there is no C compiler, once for each reason."""
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(
+            f"{reason}; NumPy source runs instead of C. 'pip install autodiff-compiler[native]' "
+            "brings a compiler",
+            stacklevel=2,
+        )
+
+
+def native_text(program: Program) -> GeneratedText:
+    """Returns the C text of a program that has run through all stages, with what calls it."""
+    forward, *backward = program.functions
+    return GeneratedText(
+        source=program.source,
+        forward=forward.name,
+        backward=backward[0].name if backward else None,
+        output=type_of(program.primal.returns[0]),
+        owns_memory=True,
+        unconnected=unconnected(program),
+        native=program.native,
+    )
 
 
 def generated_text(program: Program) -> GeneratedText:
@@ -66,8 +119,10 @@ def compiled(program: Program, text: GeneratedText) -> Compiled:
 
 
 def unconnected(program: Program) -> tuple[int, ...]:
-    """Returns the cotangents, by place, that are zero as the output does not depend on their
-    parameters, if the request asks for them."""
+    """Returns the cotangents, by place, that are zero because their parameters have no effect.
+
+    Returns none unless the request asks for them.
+    """
     if not program.request.connections:
         return ()
     return tuple(
@@ -77,4 +132,4 @@ def unconnected(program: Program) -> tuple[int, ...]:
     )
 
 
-__all__ = ["compiled", "generated_text", "printed", "unconnected"]
+__all__ = ["compiled", "for_target", "generated_text", "native_text", "printed", "unconnected"]

@@ -9,6 +9,7 @@ from autodiff_compiler.runtime.native.description import (
     NativeFunction,
     Number,
     Scalar,
+    number,
 )
 from autodiff_compiler.runtime.native.errors import CompilerRefused, NativeUnavailable
 from autodiff_compiler.runtime.native.function import load_native
@@ -26,4 +27,5 @@ __all__ = [
     "Scalar",
     "find_compiler",
     "load_native",
+    "number",
 ]

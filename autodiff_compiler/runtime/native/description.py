@@ -35,6 +35,18 @@ class Number(NamedTuple):
     kind: Literal["float", "int", "bool"]
 
 
+_KINDS: dict[str, Number] = {
+    "float": Number("float"),
+    "int": Number("int"),
+    "bool": Number("bool"),
+}
+
+
+def number(kind: object) -> Number:
+    """Returns the number of this kind, such as ``float``; raises KeyError for another one."""
+    return _KINDS[str(kind)]
+
+
 class Scalar(NamedTuple):
     """A NumPy scalar. Only an output can be one."""
 
@@ -145,5 +157,6 @@ __all__ = [
     "Packing",
     "Scalar",
     "check_packing",
+    "number",
     "packing_code",
 ]

@@ -40,9 +40,8 @@ def _callable(function: NativeFunction) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         outcome = run(*arguments)
-        if outcome is NotImplemented:
-            flat = [*_leaves(arguments)]
-            outcome = run(*map(_as_number, inputs, flat))
+        if outcome is NotImplemented:  # a tuple, or a NumPy number
+            outcome = run(*map(_as_number, inputs, _leaves(arguments)))
         if outcome is NotImplemented:
             raise OverflowError("an integer argument of a compiled function is beyond 64 bits")
         return outcome
