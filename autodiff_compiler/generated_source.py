@@ -143,6 +143,7 @@ def _run(program: Program, stage: str) -> Program:
 def _standalone(
     fn: Any, request: Request, slots: Sequence[Slot], keywords: Sequence[str]
 ) -> tuple[str, dict[str, np.ndarray]]:
+    request = replace(request, target="numpy")
     program = pipeline.run(pipeline.start(fn, request, slots, keywords), "buffers")
     constants, stored = all_constants(program)
     return pipeline.run(replace(program, constants=constants)).source, stored
@@ -150,6 +151,11 @@ def _standalone(
 
 def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[str, np.ndarray]]:
     """Returns the text that ``export_source`` writes, and the arrays that it stores beside it."""
+    if flags.get("target") == "c":
+        raise CallError(
+            "export_source writes NumPy source alone",
+            "write the text of gradient_source(..., target='c'), which is a C file, to a file",
+        )
     return _Settings(**flags).compiled(fn, inputs, _standalone)
 
 
