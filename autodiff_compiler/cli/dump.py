@@ -76,7 +76,7 @@ def _request(
         "mode": mode,
         "opt_level": options.level,
         "stabilise": False if options.no_stabilise else None,
-        "target": options.target,
+        "target": options.language,
     }
 
 

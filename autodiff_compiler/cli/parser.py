@@ -132,6 +132,7 @@ def _add_request(command: argparse.ArgumentParser) -> None:
         "--target",
         choices=TARGETS,
         default=None,
+        dest="language",
         help="language of the generated source (default: numpy)",
     )
 
