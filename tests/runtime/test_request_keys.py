@@ -33,6 +33,7 @@ OTHER: dict[str, Any] = {
     "aux": True,
     "numpy": True,
     "double": True,
+    "target": "c",
     "opt_level": 3,
     "stabilise": False,
     "connections": True,
@@ -43,19 +44,19 @@ OTHER: dict[str, Any] = {
 class Extended(Request):
     """A request with a field more, which is a setting too."""
 
-    target: str = "numpy"
+    dialect: str = "numpy"
 
 
 @pytest.fixture
 def extended(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Adds the field, and returns a function that sets it."""
     monkeypatch.setattr(context, "Request", Extended)
-    names = (*context.OF_REQUEST, "target")
+    names = (*context.OF_REQUEST, "dialect")
     for module in (context, fast_call):
         monkeypatch.setattr(module, "OF_REQUEST", names)
-    monkeypatch.setitem(context.SETTINGS, "target", "numpy")
+    monkeypatch.setitem(context.SETTINGS, "dialect", "numpy")
     context._request.cache_clear()
-    yield lambda target: monkeypatch.setitem(context.SETTINGS, "target", target)
+    yield lambda dialect: monkeypatch.setitem(context.SETTINGS, "dialect", dialect)
     context._request.cache_clear()
 
 
@@ -108,10 +109,10 @@ def test_a_new_field_reaches_both_keys(extended: Callable[[str], None]) -> None:
     after = sites()
     assert all(old != new.key for old, new in zip(before, after))
     requests = [site.request() for site in after]
-    assert [request.target for request in requests] == ["c"] * 4  # type: ignore[attr-defined]
+    assert [request.dialect for request in requests] == ["c"] * 4  # type: ignore[attr-defined]
     assert all(old != disk_key(new) for old, new in zip(on_disk, requests))
     assert gradient.key != GradientFunction(ops.sin).key
-    assert gradient.template.target == "numpy"  # type: ignore[attr-defined]
+    assert gradient.template.dialect == "numpy"  # type: ignore[attr-defined]
 
 
 def test_a_new_field_sends_fast_calls_away(extended: Callable[[str], None]) -> None:
