@@ -15,8 +15,8 @@ from autodiff_compiler.interface import Compiled, Request, Slot
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program
-from autodiff_compiler.stages import buffers, derivatives, names, native
-from autodiff_compiler.stages.driver import Pipeline, Stage, numeric_rules
+from autodiff_compiler.stages import buffers, derivatives, names
+from autodiff_compiler.stages.driver import Pipeline, Stage, native_step, numeric_rules
 from autodiff_compiler.stages.outcome import for_target
 
 #: Whether the IR is verified after each stage: on in tests, off in use.
@@ -112,14 +112,14 @@ NATIVE = Pipeline(
         "lowered",
         "Value and gradient are one function; a gradient with given sensitivity is two.",
         derivatives.check_differentiable,
-        native.differentiate_jointly,
+        native_step("differentiate_jointly"),
         on_roots("inline_calls", should=derivatives.may_inline_call),
         until_stable(SIMPLIFY),
         on_functions("decompose", when="shared"),
         until_stable("cse simplify_algebra dce"),
     ),
-    Stage("nests", None, "Loop nests.", native.lower_nests, native.optimise_nests),
-    Stage("c", None, "The C text.", native.emit_c_files),
+    Stage("nests", None, "Loop nests.", native_step("lower_nests"), native_step("optimise_nests")),
+    Stage("c", None, "The C text.", native_step("emit_c_files")),
 )
 PIPELINES = {"numpy": PIPELINE, "c": NATIVE}
 

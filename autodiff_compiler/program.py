@@ -10,7 +10,6 @@ from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.frontend.lower import TypedProgram
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
-from autodiff_compiler.loop_ir import nodes as loop_ir
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.span import Span
 
@@ -45,7 +44,7 @@ class Program:
     after: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
     plans: tuple[BufferPlan, ...] = ()
     constants: Mapping[Value, str] | None = None
-    nests: tuple[loop_ir.Function, ...] = ()
+    nests: tuple[Any, ...] = ()
     native: Any = None
     source: str = ""
     line_map: Mapping[int, Span] = field(default_factory=dict)

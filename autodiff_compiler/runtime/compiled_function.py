@@ -19,9 +19,12 @@ from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.fast_call import FastCall
 from autodiff_compiler.runtime.guards import compile_guards
+from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.runtime.loader import load
-from autodiff_compiler.runtime.native.loaded import LoadedNative
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
+
+#: Loads the functions of a C text.
+load_compiled = imported_late("autodiff_compiler.runtime.native.loaded", "LoadedNative")
 
 
 class CompiledFunction:
@@ -54,7 +57,7 @@ class CompiledFunction:
         self.request, self.reason, self.title = request, reason, title
         self.undifferentiated = compiled.undifferentiated
         self.compiled = compiled = replace(compiled, undifferentiated=None)
-        loaded = self.loaded = LoadedNative(compiled) if compiled.native else load(compiled, title)
+        loaded = self.loaded = load_compiled(compiled) if compiled.native else load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward or _no_backward
         self.workspace = Workspace(compiled.allocations, compiled.work_arrays, compiled.donated)
         self.guards_hold = compile_guards(compiled.guards, compiled.hoisted)

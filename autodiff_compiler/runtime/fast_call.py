@@ -24,8 +24,6 @@ from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines
-from autodiff_compiler.runtime.loader import Loaded
-from autodiff_compiler.runtime.native.loaded import LoadedNative
 
 #: ``(fn, arguments) -> result``, or False if the call differs from the earlier one.
 FastCall = Callable[[Any, tuple[Any, ...]], Any]
@@ -46,7 +44,7 @@ class FastCallEntry(Protocol):
 
     compiled: Compiled
     request: Request
-    loaded: Loaded | LoadedNative
+    loaded: Any
     workspace: Workspace
     calls: int
     matches_request: bool

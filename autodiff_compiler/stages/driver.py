@@ -15,6 +15,7 @@ from autodiff_compiler.operators.core.declare import numpy_promotion
 from autodiff_compiler.passes.manager import Scope, Step
 from autodiff_compiler.passes.registry import BY_NAME
 from autodiff_compiler.program import Program
+from autodiff_compiler.runtime.late_imports import imported_late
 
 Roots = tuple[Function, ...]
 #: A step that takes a whole program: a function, or a record whose fields are steps and passes.
@@ -81,6 +82,11 @@ class Pipeline:
         return next(stage.name for stage in self.stages if name in stage.passes)
 
 
+def native_step(name: str) -> Transition:
+    """Returns a transition of ``stages/native.py``, which is imported when it first runs."""
+    return imported_late("autodiff_compiler.stages.native", name)
+
+
 @contextmanager
 def numeric_rules(request: Request) -> Iterator[None]:
     """Puts the promotion of dtypes and the precision of a request in force within a block."""
@@ -114,4 +120,4 @@ def _verify(program: Program, stage: str) -> None:
         verify(root, stage, in_root)
 
 
-__all__ = ["Pipeline", "Stage", "Transition", "numeric_rules", "passes_of"]
+__all__ = ["Pipeline", "Stage", "Transition", "native_step", "numeric_rules", "passes_of"]

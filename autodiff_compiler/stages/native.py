@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
+from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.c.source import emit_c
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.interface import GeneratedText
 from autodiff_compiler.ir.nodes import Function, Region, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.loops.lower import leaf_types, lower_to_loops, packing_of
 from autodiff_compiler.passes.nests.pipeline import optimise
 from autodiff_compiler.program import Program
@@ -16,10 +22,13 @@ from autodiff_compiler.runtime.native import (
     Description,
     ErrorRow,
     NativeFunction,
+    NativeUnavailable,
     Scalar,
+    find_compiler,
     number,
 )
 from autodiff_compiler.runtime.native.description import Input, Output, Packing
+from autodiff_compiler.stages.outcome import unconnected
 from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 
@@ -113,4 +122,57 @@ def _packing(program: Program, function: Function) -> Packing:
     return (*packings[:count], residuals) if count else residuals
 
 
-__all__ = ["differentiate_jointly", "emit_c_files", "lower_nests", "optimise_nests"]
+def native_text(
+    program: Program, run: Callable[..., Program]
+) -> tuple[Program, GeneratedText] | str:
+    """Returns a program after all stages of the C target, and its text; or why it has no C text."""
+    try:
+        find_compiler(compile_cache())
+        program = run(program, target="c")
+    except NoNativeText as error:
+        return str(error)
+    except NativeUnavailable as error:
+        _warn_once(str(error))
+        return str(error)
+    forward, *backward = program.functions
+    return program, GeneratedText(
+        source=program.source,
+        forward=forward.name,
+        backward=backward[0].name if backward else None,
+        output=type_of(program.primal.returns[0]),
+        owns_memory=True,
+        unconnected=unconnected(program),
+        native=program.native,
+    )
+
+
+def run_or_refuse(run: Callable[[], Program]) -> Program:
+    """Returns ``run()``; raises a CallError if the program has no C text."""
+    try:
+        return run()
+    except NoNativeText as error:
+        raise CallError(f"this function has no C text: {error}", "use target='numpy'") from None
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(reason: str) -> None:
+    """Warns that there is no C compiler, once for each reason."""
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(
+            f"{reason}; NumPy source runs instead of C. 'pip install autodiff-compiler[native]' "
+            "brings a compiler",
+            stacklevel=2,
+        )
+
+
+__all__ = [
+    "differentiate_jointly",
+    "emit_c_files",
+    "lower_nests",
+    "native_text",
+    "optimise_nests",
+    "run_or_refuse",
+]

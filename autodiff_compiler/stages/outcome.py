@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,11 +10,13 @@ from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.interface import Compiled, GeneratedText
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import type_of
-from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.passes.memory.copy_escaping_views import owns
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
-from autodiff_compiler.runtime.native import NativeUnavailable, find_compiler
+from autodiff_compiler.runtime.late_imports import imported_late
+
+#: Returns a program and its C text, or why it has none.
+native_text = imported_late("autodiff_compiler.stages.native", "native_text")
 
 
 def printed(program: Program, run: Callable[[Program], Program]) -> tuple[Program, GeneratedText]:
@@ -43,45 +44,11 @@ def for_target(program: Program, run: Callable[..., Program]) -> Compiled:
     """
     if program.request.target == "numpy":
         return compiled(*printed(program, run))
-    try:
-        find_compiler(compile_cache())
-        finished = run(program, target="c")
-        return compiled(finished, native_text(finished))
-    except NoNativeText as error:
-        reason = str(error)
-    except NativeUnavailable as error:
-        reason = str(error)
-        _warn_once(reason)
-    program, text = printed(program, run)
-    return compiled(program, replace(text, fallback=reason))
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(reason: str) -> None:
-    """Warns that there is no C compiler, once for each reason."""
-    if reason not in _warned:
-        _warned.add(reason)
-        warnings.warn(
-            f"{reason}; NumPy source runs instead of C. 'pip install autodiff-compiler[native]' "
-            "brings a compiler",
-            stacklevel=2,
-        )
-
-
-def native_text(program: Program) -> GeneratedText:
-    """Returns the C text of a program that has run through all stages, with what calls it."""
-    forward, *backward = program.functions
-    return GeneratedText(
-        source=program.source,
-        forward=forward.name,
-        backward=backward[0].name if backward else None,
-        output=type_of(program.primal.returns[0]),
-        owns_memory=True,
-        unconnected=unconnected(program),
-        native=program.native,
-    )
+    text = native_text(program, run)
+    if isinstance(text, str):
+        program, numpy = printed(program, run)
+        return compiled(program, replace(numpy, fallback=text))
+    return compiled(*text)
 
 
 def generated_text(program: Program) -> GeneratedText:
@@ -132,4 +99,4 @@ def unconnected(program: Program) -> tuple[int, ...]:
     )
 
 
-__all__ = ["compiled", "for_target", "generated_text", "native_text", "printed", "unconnected"]
+__all__ = ["compiled", "for_target", "generated_text", "printed", "unconnected"]

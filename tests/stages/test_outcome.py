@@ -16,7 +16,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, cli, nn, ops
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.runtime.native import NativeUnavailable
-from autodiff_compiler.stages import outcome
+from autodiff_compiler.stages import native
 
 X = np.array([[0.3, -1.2, 2.0], [0.7, 0.1, -0.4]])
 
@@ -148,8 +148,8 @@ def test_without_a_compiler_numpy_runs_after_one_warning(monkeypatch: pytest.Mon
     def no_compiler(folder: str | None) -> None:
         raise NativeUnavailable("no C compiler was found here")
 
-    monkeypatch.setattr(outcome, "find_compiler", no_compiler)
-    monkeypatch.setattr(outcome, "_warned", set())
+    monkeypatch.setattr(native, "find_compiler", no_compiler)
+    monkeypatch.setattr(native, "_warned", set())
     ms.set_context(target="c")
     with pytest.warns(UserWarning, match="no C compiler was found here; NumPy source runs"):
         ms.grad(energy)(X, X)
