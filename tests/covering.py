@@ -177,6 +177,8 @@ RUN_BY: dict[str, str] = {
     "ir.types": THROWN,
     "ir.verify.conflicts": NEIGHBOURS,
     "loop_ir.line_reader": "loop_ir/test_reader.py::test_every_form_reads_back",
+    "loops.core.places": "loops/test_lower.py::test_gradients_agree[grown]",
+    "loops.core.rows": "loops/test_lower.py::test_gradients_agree[grown]",
     "loops.core.positions": "loops/test_rules.py::test_value[take_along]",
     "loops.core.state": "loops/test_lower.py::test_gradients_agree[normalised]",
     "loops.core.liveness": "loops/test_lower.py::test_gradients_agree[recurrent]",

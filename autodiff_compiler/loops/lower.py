@@ -10,13 +10,16 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import ScalarType, TupleType, Type
 from autodiff_compiler.loop_ir import nodes
 from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Read, Scalar
+from autodiff_compiler.loops.core.liveness import tested_values
 from autodiff_compiler.loops.core.state import Lowering, array_facts
 from autodiff_compiler.loops.core.values import (
     Array,
     Items,
+    Joined,
     NoNativeText,
     Representation,
     Rows,
+    Unset,
     row_major,
 )
 from autodiff_compiler.loops.rules import (
@@ -90,6 +93,7 @@ def lower_to_loops(function: Function) -> nodes.Function:
         if is_array and value not in places and value not in function.params:
             places[value] = outputs[-1]
     low.destinations = places
+    low.tested = tested_values(function.body)
     _lower_region(low, function.body)
     leaves = [leaf for value in function.returns for leaf in _leaves(low.represent(value))]
     for leaf, output in zip(leaves, outputs, strict=True):
@@ -149,7 +153,7 @@ def _leaves(value: Representation) -> Iterator[Array | Expression]:
     if isinstance(value, Items):
         for item in value.items:
             yield from _leaves(item)
-    elif isinstance(value, Rows):
+    elif isinstance(value, (Rows, Joined, Unset)):
         raise NoNativeText("a list as a result")
     else:
         yield value

@@ -80,6 +80,62 @@ def powers(x: Any, n: int) -> Any:
     return np.sum(product)
 
 
+def leaves_early(x: Any, n: int) -> Any:
+    for k in range(n):
+        x = x * 1.6 + k
+        if np.sum(x) > 60.0:
+            break
+    return np.sum(x * x)
+
+
+def returns_early(x: Any, n: int) -> Any:
+    for _ in range(n):
+        x = x * 1.3
+        if np.sum(x) > 60.0:
+            return np.sum(np.cos(x))
+    return np.sum(x)
+
+
+def grown(x: Any, n: int) -> Any:
+    states = []
+    for k in range(n):
+        states.append(np.sin(x) * k)
+        x = x * 1.1
+    total = x
+    for state in states[::-1]:
+        total = total * 0.5 + state * state
+    return np.sum(total) + np.sum(states[-2] * states[1])
+
+
+def nested(x: Any, n: int, m: int) -> Any:
+    total = x
+    for k in range(n):
+        for j in range(m):
+            total = np.sin(total * x) + j
+        total = total * x + k
+    return np.sum(total)
+
+
+def in_steps(x: Any, n: int, step: int) -> Any:
+    total = x
+    for k in range(n, 0, step):
+        total = np.cos(total) * x + k
+    for k in range(0, n, 3):
+        total = total + k * x
+    return np.sum(total)
+
+
+def three_ways(x: Any, y: Any) -> Any:
+    total = np.sum(x)
+    if total > 100.0:
+        z = x * y
+    elif total > 1.0:
+        z = np.sin(x) * y
+    else:
+        z = np.exp(x)
+    return np.sum(z * z)
+
+
 PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
     chain: (X, Y),
     layer: (X, W, BIAS),
@@ -92,6 +148,12 @@ PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
     newton: (ROW,),
     branch: (X, Y),
     powers: (X, 5),
+    leaves_early: (X, 9),
+    returns_early: (X, 9),
+    grown: (X, 5),
+    nested: (X, 3, 4),
+    in_steps: (X, 7, -2),
+    three_ways: (X, Y),
 }
 
 
@@ -120,6 +182,78 @@ def test_a_chain_is_one_loop_without_temporaries(c_compiler: Compiler) -> None:
 def test_normalised_rows_need_one_row_of_memory(c_compiler: Compiler) -> None:
     text = compiled(joint_gradient(normalised, (X, ROW), 2))[1]
     assert "[6];" in text and "[24]" not in text
+
+
+def quotient(x: Any, n: int) -> Any:
+    return np.sum(x) * (7 // n)
+
+
+def rest(x: Any, n: int) -> Any:
+    return np.sum(x) * (7 % n)
+
+
+def ratio(x: Any, n: int) -> Any:
+    return np.sum(x) * (1 / n)
+
+
+def inverse_power(x: Any, n: int) -> Any:
+    return np.sum(x) * float(n) ** -1.0
+
+
+def refused(x: Any, n: int) -> Any:
+    if n < 1:
+        raise ValueError("n is too small")
+    return np.sum(x) * n
+
+
+def of_no_items(x: Any, n: int) -> Any:
+    states = []
+    for k in range(n):
+        states.append(x * k)
+    return np.sum(states[0])
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "program",
+    (quotient, rest, ratio, inverse_power, refused, of_no_items),
+    ids=lambda program: program.__name__,
+)
+def test_errors_are_those_of_python(program: Callable[..., Any], c_compiler: Compiler) -> None:
+    call, _ = compiled(joint_gradient(program, (X, 2), 1))
+    np.testing.assert_allclose(call(X, 2)[0], program(X, 2), rtol=1e-9)
+    with pytest.raises(Exception) as expected:
+        program(X, 0)
+    with pytest.raises(type(expected.value)) as raised:
+        call(X, 0)
+    assert str(raised.value) == str(expected.value)
+
+
+def one_row(x: Any, n: int) -> Any:
+    return np.sum(x[n])
+
+
+def one_column(x: Any, n: int) -> Any:
+    return np.sum(x[:, n] ** 2)
+
+
+def rows_in_turn(x: Any, n: int) -> Any:
+    total = x[0]
+    for k in range(n):
+        total = total * x[k]
+    return np.sum(total)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("program", (one_row, one_column, rows_in_turn), ids=lambda p: p.__name__)
+def test_positions_are_checked(program: Callable[..., Any], c_compiler: Compiler) -> None:
+    call, _ = compiled(joint_gradient(program, (X, 2), 1))
+    axis = int(program is one_column)
+    size = X.shape[axis]
+    for n in (size - 1, 0):
+        np.testing.assert_allclose(call(X, n)[0], program(X, n), rtol=1e-9)
+    with pytest.raises(IndexError, match=f"out of bounds for axis {axis} with size {size}"):
+        call(X, size + 1)
 
 
 def sorted_values(x: Any) -> Any:

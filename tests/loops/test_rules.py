@@ -21,7 +21,8 @@ from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
 from tests.interpreter import run
 from tests.loops.native import compiled
 
-#: Operators without a rule, by the reason. The table may only shrink.
+#: Operators without a rule, or without a sample that gives an array, by the reason. The table may
+#: only shrink.
 MISSING: dict[str, str] = {
     "the order of elements": "argsort searchsorted argmedian first_occurrences",
     "a result whose size values decide": "nonzero unique",
@@ -29,10 +30,10 @@ MISSING: dict[str, str] = {
     "complex numbers": "imag conj real",
     "a factorisation of matrices": "inverse det det_sign logabsdet cofactors cofactors_slope solve"
     " cholesky singular_values left_vectors right_vectors orthogonal_factor triangular_factor pinv",
-    "a run-time list": "list_item list_zeros list_ones list_add list_append list_head list_set"
-    " list_add_at list_slice list_unslice list_repeat list_unrepeat list_sum list_sum_from"
-    " list_broadcast list_sum_items list_concat list_split list_copy list_as list_own list_pad"
-    " list_trim list_rows list_join",
+    "a run-time list in place of an array": "list_item list_zeros list_ones list_add list_append"
+    " list_head list_set list_add_at list_slice list_unslice list_repeat list_unrepeat list_sum"
+    " list_sum_from list_broadcast list_sum_items list_concat list_split list_copy list_as list_own"
+    " list_pad list_trim list_rows list_join",
     "no function in C": "bessel_i gamma_p gamma_p_slope sinc_slope",
     "a sample with a shape, or without a value": "expand_dims_where unbroadcast_to shape_of"
     " shape_item undefined is_unset zeros_if_set",
@@ -48,7 +49,16 @@ REFUSED = {
     "polygamma": 4,
 }
 #: The samples whose gradient is refused. Operators in it have no rule, or values decide its sizes.
-NO_GRADIENT = {"sinc": 4, "polygamma": 6, "stack_rows": 2, **dict.fromkeys(WRITES, 6)}
+NO_GRADIENT = {"sinc": 4, "polygamma": 6, **dict.fromkeys(WRITES, 6)}
+#: The dtypes of whole numbers that are tried.
+WHOLE = ("int64", "int32", "uint8", "bool")
+#: The samples of whole numbers that are refused.
+WHOLE_REFUSED = {
+    "repeat": 4,  # counts at run time
+    "polygamma": 8,
+    "index": 12,  # a result whose size values decide
+    **dict.fromkeys(WRITES, 4),  # a slice with run-time bounds
+}
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 NAMES = [name for name in SAMPLES if name not in WITHOUT]
 
@@ -79,7 +89,8 @@ def applied(name: str, sample: Sample, dtype: str, numbers: bool) -> Joined:
 
     def param(given: Any) -> Value:
         if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-            given = np.asarray(given, dtype)
+            is_float = dtype.startswith("float")
+            given = np.asarray(given if is_float else np.round(3 * given), dtype)
         joined.params.append(Value(value_type(given), f"x{len(joined.params)}"))
         joined.args.append(given)
         return joined.params[-1]
@@ -161,6 +172,21 @@ def parts_of(name: str) -> list[Joined]:
     return parts
 
 
+def whole_parts(name: str) -> list[Joined]:
+    """Applies an operator to integers and bools, where it takes them."""
+    parts = []
+    for sample in SAMPLES[name]:
+        for dtype in WHOLE:
+            try:
+                part = applied(name, sample, dtype, False)
+                with np.errstate(all="ignore"):
+                    run(part.function(), part.args)
+            except Exception:  # the operator refuses this dtype, or NumPy does
+                continue
+            parts.append(part)
+    return parts
+
+
 def test_every_operator_has_a_rule_or_a_reason() -> None:
     assert {*SAMPLES} - WITHOUT <= {*RULES}
     assert {*SAMPLES} >= WITHOUT
@@ -170,6 +196,14 @@ def test_every_operator_has_a_rule_or_a_reason() -> None:
 def test_value(name: str, c_compiler: Compiler) -> None:
     joined, refused = split(parts_of(name))
     assert refused == REFUSED.get(name, 0)
+    if joined.returns:
+        assert_agrees(joined)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_numbers(name: str, c_compiler: Compiler) -> None:
+    joined, refused = split(whole_parts(name))
+    assert refused == WHOLE_REFUSED.get(name, 0)
     if joined.returns:
         assert_agrees(joined)
 

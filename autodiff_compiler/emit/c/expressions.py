@@ -42,6 +42,8 @@ INFIX: Mapping[str, tuple[str, int]] = {
     "logical_or": ("|", 5),
     "bit_or": ("|", 5),
 }
+#: Operations of integers that wrap around in NumPy.
+WRAPPING = frozenset(("add", "sub", "mul", "neg", "square"))
 #: The precedence of a conditional expression, of a unary operator and of a name.
 CONDITIONAL, UNARY, PRIMARY = 2, 14, 16
 
@@ -72,12 +74,12 @@ class ExpressionPrinter:
         return self._operation(expression)
 
     def _operation(self, op: Apply) -> tuple[str, int]:
-        if op.name in INFIX:
+        if op.name in INFIX and not may_wrap(op.name, op.dtype):
             sign, precedence = INFIX[op.name]
             left, right = op.operands
             first, second = self.text(left, precedence), self.text(right, precedence + 1)
             return f"{first} {sign} {second}", precedence
-        inline = _INLINE.get(op.name)
+        inline = None if may_wrap(op.name, op.dtype) else _INLINE.get(op.name)
         text = inline(self, op) if inline is not None else None
         if text is not None:
             return text
@@ -131,6 +133,15 @@ class ExpressionPrinter:
         (negative, first), *rest = parts
         text = f"-{first}" if negative else first
         return text + "".join(f" {'-' if minus else '+'} {part}" for minus, part in rest)
+
+
+def may_wrap(name: str, dtype: str) -> bool:
+    """True if an operation may leave the range of its dtype, which C does not define.
+
+    C computes with small integers as ``int``, too.
+    """
+    is_integer = dtype not in ("bool", "uint32", "uint64") and not dtype.startswith("float")
+    return is_integer and name in WRAPPING
 
 
 def literal(number: Literal) -> tuple[str, int]:

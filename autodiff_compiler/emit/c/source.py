@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.emit.c.expressions import C_TYPES, ExpressionPrinter, literal
+from autodiff_compiler.emit.c.expressions import (
+    C_TYPES,
+    ExpressionPrinter,
+    literal,
+    may_wrap,
+)
 from autodiff_compiler.emit.c.library import functions_for
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -269,7 +274,8 @@ class _Emitter:
     def _write(self, target: str, statement: Set | Store) -> str:
         signs = {"": "=", "add": "+=", "mul": "*="}
         value = self.printer.text(statement.value)
-        if statement.combine in signs:
+        wraps = isinstance(statement, Store) and may_wrap(statement.combine, statement.value.dtype)
+        if statement.combine in signs and not wraps:
             return f"{target} {signs[statement.combine]} {value};"
         name = f"{statement.combine}_{SHORT[statement.value.dtype]}"
         self.printer.functions[name] = None

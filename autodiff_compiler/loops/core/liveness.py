@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 
 
 @dataclass
@@ -52,6 +52,42 @@ def is_dead(value: Value, frames: Sequence[Frame]) -> bool:
         if value in frame.defined or not frame.is_branch:
             return value in frame.defined
     return False
+
+
+def tested_values(region: Region) -> set[Value]:
+    """Returns the values that ``is_unset`` tests, and the values that these may be.
+
+    The items of lists and tuples are not followed. The result is empty if one of them is tested.
+    """
+    sources: dict[Value, list[AnyOperand]] = {}
+    lost: set[Value] = set()
+    wanted: list[AnyOperand] = []
+    for op in region.walk():
+        if op.name == "is_unset":
+            wanted.append(op.operands[0])
+        elif op.name == "if":
+            for place, result in enumerate(op.results):
+                sources[result] = [inner.yields[place] for inner in op.regions]
+        elif op.name in ("for", "while"):
+            _note_carries(Loop(op), sources)
+            lost.update(Loop(op).read_params)
+        elif op.name in ("item", "list_item", "call"):
+            lost.update(op.results)
+    tested: set[Value] = set()
+    while wanted:
+        value = wanted.pop()
+        if isinstance(value, Value) and value not in tested:
+            tested.add(value)
+            wanted += sources.get(value, ())
+    return set() if tested & lost else tested
+
+
+def _note_carries(loop: Loop, sources: dict[Value, list[AnyOperand]]) -> None:
+    """Notes what the carried values of a loop may be."""
+    conditions = loop.condition.params if loop.condition is not None else loop.carry_params
+    for place, values in enumerate(zip(loop.carry_params, loop.carried, conditions)):
+        for value in values:
+            sources[value] = [loop.inits[place], loop.carry_yields[place]]
 
 
 def uses_in_regions(op: Op) -> Iterator[Value]:

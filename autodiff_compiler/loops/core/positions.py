@@ -12,7 +12,7 @@ from autodiff_compiler.loops.core.state import Lowering, cast
 from autodiff_compiler.loops.core.values import Array, NoNativeText
 
 
-def single_position(low: Lowering, operand: AnyOperand, size: int) -> Affine:
+def single_position(low: Lowering, operand: AnyOperand, size: int, axis: int) -> Affine:
     """Returns the place of one position along an axis of ``size``."""
     value = low.number(operand)
     if isinstance(value, Literal):
@@ -29,12 +29,12 @@ def single_position(low: Lowering, operand: AnyOperand, size: int) -> Affine:
     position = low.let("position", cast(value, "int64"))
     low.fail_if(
         _either(_compare("less", position, -size), _compare("greater_equal", position, size)),
-        *_error(size),
+        *error_outside(size, axis),
     )
     return from_start(low, position, size)
 
 
-def check_positions(low: Lowering, operand: AnyOperand, size: int) -> None:
+def check_positions(low: Lowering, operand: AnyOperand, size: int, axis: int) -> None:
     """Checks that all positions of an array lie within an axis, unless it was done before."""
     if any((operand, size) in frame.checked for frame in low.frames):
         return
@@ -56,7 +56,7 @@ def check_positions(low: Lowering, operand: AnyOperand, size: int) -> None:
     low.nest(array.shape, combine)
     low.fail_if(
         _either(_compare("less", Read(least), -size), _compare("greater_equal", Read(most), size)),
-        *_error(size),
+        *error_outside(size, axis),
     )
 
 
@@ -93,5 +93,6 @@ def _either(one: Expression, other: Expression) -> Expression:
     return Apply("logical_or", (one, other), "bool")
 
 
-def _error(size: int) -> tuple[str, str]:
-    return "IndexError", f"an index is out of bounds for an axis of size {size}"
+def error_outside(size: int, axis: int) -> tuple[str, str]:
+    """Returns the error of a position that is outside an axis."""
+    return "IndexError", f"index is out of bounds for axis {axis} with size {size}"

@@ -29,10 +29,14 @@ from autodiff_compiler.loop_ir.nodes import (
 from autodiff_compiler.loops.core.liveness import Frame, frame_of, is_dead, uses_in_regions
 from autodiff_compiler.loops.core.values import (
     Array,
+    Columns,
     Items,
+    Jagged,
+    Joined,
     NoNativeText,
     Representation,
     Rows,
+    Unset,
     row_major,
 )
 from autodiff_compiler.span import NOWHERE, Span
@@ -53,6 +57,8 @@ class Lowering:
     frames        the regions that are being lowered, from the outside inward.
     trips         the number of iterations of a loop, by its index.
     errors        the exceptions and messages that ``Fail`` names.
+    tested        the values that operations test whether they are set, and their sources.
+    unset         whether a value is unset, for the values in ``tested``.
     """
 
     def __init__(self, destinations: Mapping[Value, Array]) -> None:
@@ -62,6 +68,8 @@ class Lowering:
         self.frames: list[Frame] = []
         self.trips: dict[Scalar, int] = {}
         self.errors: dict[tuple[str, str], int] = {}
+        self.tested: set[Value] = set()
+        self.unset: dict[Value, Expression] = {}
         self.blocks: list[list[Statement]] = [[]]
         self.span: Span = NOWHERE
 
@@ -144,8 +152,14 @@ class Lowering:
 
     def fail_if(self, condition: Expression, exception: str, message: str) -> None:
         """Leaves the function with an error if a condition holds."""
+        with self.block() as statements:
+            self.fail(exception, message)
+        self.add(If(condition, tuple(statements), (), self.span))
+
+    def fail(self, exception: str, message: str) -> None:
+        """Leaves the function with an error."""
         error = self.errors.setdefault((exception, message), len(self.errors))
-        self.add(If(condition, (Fail(error, self.span),), (), self.span))
+        self.add(Fail(error, self.span))
 
     # ---- values
 
@@ -157,20 +171,27 @@ class Lowering:
 
     def may_overwrite(self, op: Op, operand: AnyOperand) -> bool:
         """True if nothing reads the elements of an operand after ``op``, nor ``op`` itself."""
-        array = self.represent(operand) if isinstance(operand, Value) else None
-        if not isinstance(array, Array) or not array.is_contiguous:
+        value = self.represent(operand) if isinstance(operand, Value) else None
+        if isinstance(value, Array) and (not value.is_contiguous or value.buffer.grows):
             return False
-        if array.buffer.role not in ("temporary", "output") or array.buffer.grows:
+        if not isinstance(value, (Array, Rows)):
             return False
-        holders = self.holders.get(array.buffer, set())
+        return all(self._is_last_reader(op, buffer) for buffer in buffers_of(value))
+
+    def _is_last_reader(self, op: Op, buffer: Buffer) -> bool:
+        """True if ``op`` reads a buffer of this function once, and nothing reads it afterwards."""
+        if buffer.role not in ("temporary", "output"):
+            return False
+        holders = self.holders.get(buffer, set())
         read = [each for each in op.operands if isinstance(each, Value) and each in holders]
         if len(read) != 1 or any(each in holders for each in uses_in_regions(op)):
             return False
         return all(is_dead(value, self.frames) for value in holders)
 
-    def take_over(self, array: Array) -> None:
-        """Forgets the values that stand in an array. All of them are dead."""
-        self.holders[array.buffer] = set()
+    def take_over(self, taken: Array | Rows) -> None:
+        """Forgets the values that stand in an array or list. All of them are dead."""
+        for buffer in buffers_of(taken):
+            self.holders[buffer] = set()
 
     @contextmanager
     def region(self, region: Region, is_branch: bool) -> Iterator[Frame]:
@@ -194,33 +215,44 @@ class Lowering:
             return Literal(operand, "float64" if isinstance(operand, float) else kind)
         raise NoNativeText(f"the constant {operand!r}")
 
+    def unset_flag(self, operand: AnyOperand) -> Expression:
+        """Returns whether a value is unset on the path that was taken."""
+        if not isinstance(operand, Value):
+            return Literal(False, "bool")
+        if isinstance(self.environment[operand], Unset):
+            return Literal(True, "bool")
+        return self.unset.get(operand, Literal(False, "bool"))
+
     def array(self, operand: AnyOperand) -> Array:
         """Returns an operand as an array; a number is stored in one without axes."""
-        representation = self.represent(operand)
+        representation = self._plain(operand)
         if isinstance(representation, Array):
             return representation
-        if isinstance(representation, (Rows, Items)):
-            raise NoNativeText("a container in place of an array")
         stored = self.new_array(representation.dtype, (), "number")
         self.store(stored, (), representation)
         return stored
 
     def number(self, operand: AnyOperand) -> Expression:
         """Returns an operand without axes as an expression."""
-        representation = self.represent(operand)
-        if isinstance(representation, (Rows, Items)):
-            raise NoNativeText("a container in place of a number")
+        representation = self._plain(operand)
         return (
             self.let("item", representation.load(()))
             if isinstance(representation, Array)
             else representation
         )
 
+    def _plain(self, operand: AnyOperand) -> Array | Expression:
+        """Returns what stands for an operand that is an array or a number."""
+        representation = self.represent(operand)
+        if isinstance(representation, Unset):
+            raise NoNativeText("a variable that is not set")
+        if isinstance(representation, (Rows, Items, Joined)):
+            raise NoNativeText("a container in place of an array")
+        return representation
+
     def element(self, operand: AnyOperand, indices: Sequence[Affine]) -> Expression:
         """Returns the element of an operand at ``indices``, as NumPy broadcasts."""
-        representation = self.represent(operand)
-        if isinstance(representation, (Rows, Items)):
-            raise NoNativeText("a container in place of an array")
+        representation = self._plain(operand)
         return representation.load(indices) if isinstance(representation, Array) else representation
 
     # ---- arrays
@@ -266,10 +298,25 @@ def buffers_of(value: Representation) -> Iterator[Buffer]:
     if isinstance(value, Array):
         yield value.buffer
     elif isinstance(value, Rows):
-        yield value.rows.buffer
+        yield from (array.buffer for array in arrays_of(value.rows))
     elif isinstance(value, Items):
         for item in value.items:
             yield from buffers_of(item)
+    elif isinstance(value, Joined):
+        yield from buffers_of(value.first)
+        yield from buffers_of(value.second)
+
+
+def arrays_of(columns: Columns) -> Iterator[Array]:
+    """Yields the arrays of which the items of a list consist."""
+    if isinstance(columns, Array):
+        yield columns
+    elif isinstance(columns, Jagged):
+        yield from arrays_of(columns.rows)
+        yield from (columns.first, columns.lengths)
+    else:
+        for column in columns:
+            yield from arrays_of(column)
 
 
 def array_facts(type_: Type) -> tuple[str, tuple[int, ...]]:
@@ -304,6 +351,7 @@ __all__ = [
     "NUMBER_DTYPES",
     "apply",
     "array_facts",
+    "arrays_of",
     "buffers_of",
     "cast",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load
+from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load, Scalar
 
 
 class NoNativeText(Exception):
@@ -61,14 +61,34 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A list whose items have one shape: the rows of a buffer that grows.
+class Jagged:
+    """Lists of any lengths, as the items of a list: their rows stand one behind the other.
 
-    rows    the rows as one array, with the axis of the items first.
+    rows     the rows of all lists.
+    first    the place of the first row of each list.
+    lengths  the number of rows of each list.
+    end      the number of all rows.
+    """
+
+    rows: Columns
+    first: Array
+    lengths: Array
+    end: Scalar
+
+
+#: The items of a list: an array with the axis of the items first; for tuples, one for each part.
+Columns: TypeAlias = "Array | Jagged | tuple[Columns, ...]"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A list whose items have one type: the rows of buffers.
+
+    rows    the rows.
     length  the number of items: known, or an integer expression.
     """
 
-    rows: Array
+    rows: Columns
     length: int | Expression
 
 
@@ -79,7 +99,20 @@ class Items:
     items: tuple[Representation, ...]
 
 
-Representation: TypeAlias = "Array | Rows | Items | Expression"
+@dataclass(frozen=True)
+class Joined:
+    """A list that consists of two lists, one behind the other."""
+
+    first: Representation
+    second: Representation
+
+
+@dataclass(frozen=True)
+class Unset:
+    """A variable that is not set on this path. Nothing reads it."""
+
+
+Representation: TypeAlias = "Array | Rows | Items | Joined | Unset | Expression"
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -128,10 +161,14 @@ def reshaped_strides(array: Array, shape: Sequence[int]) -> tuple[int, ...] | No
 
 __all__ = [
     "Array",
+    "Columns",
     "Items",
+    "Jagged",
+    "Joined",
     "NoNativeText",
     "Representation",
     "Rows",
+    "Unset",
     "reshaped_strides",
     "row_major",
 ]

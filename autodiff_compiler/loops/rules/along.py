@@ -23,7 +23,7 @@ def _each(
     """Adds loops over the positions; ``body`` takes their indices and the position in ``x``."""
     axis %= len(x.shape)
     size = x.shape[axis]
-    check_positions(low, positions, size)
+    check_positions(low, positions, size, axis)
     array = low.array(positions)
     base = x.with_axes(
         [1 if each == axis else length for each, length in enumerate(x.shape)], x.strides

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Affine, Expression, Matrix, Product
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, cast
-from autodiff_compiler.loops.core.values import Array, NoNativeText, reshaped_strides, row_major
+from autodiff_compiler.loops.core.values import Array, reshaped_strides, row_major
 from autodiff_compiler.loops.rules.reductions import reduced
 
 
@@ -145,8 +145,7 @@ def _finish(low: Lowering, op: Op, total: Named, letters: str) -> None:
 def contract(low: Lowering, op: Op, terms: Sequence[str], letters: str) -> None:
     """Binds the result of a contraction, which goes from the left to the right."""
     dtype, _ = array_facts(op.result.type)
-    if dtype == "bool":
-        raise NoNativeText("a contraction of bools")
+    dtype = "int64" if dtype == "bool" else dtype  # a sum of bools is true if any is
     operands = [_named(low.array(each), term) for each, term in zip(op.operands, terms)]
     total = operands[0]
     for place, other in enumerate(operands[1:], 1):

@@ -1,39 +1,53 @@
-"""Loops, branches, and the lists of rows that loops save.
+"""Loops, branches, and exceptions.
 
-A carried array lives in one buffer: an iteration computes its next value, and then copies it
-there. A carried number is a scalar that may be changed.
+A loop saves an item of each iteration in a list of rows. A loop that ends early, or whose number
+of iterations is not known before, counts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.nodes import Loop as LoopOp
+from autodiff_compiler.ir.nodes import Op, Value
 from autodiff_compiler.ir.types import ListType
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Apply,
     Body,
-    Buffer,
     Expression,
     If,
+    Let,
     Literal,
     Loop,
     Position,
     Read,
-    Reserve,
     Scalar,
+    Statement,
     While,
 )
-from autodiff_compiler.loops.core.state import Lowering, array_facts, cast
+from autodiff_compiler.loops.core import rows as row_memory
+from autodiff_compiler.loops.core.places import (
+    Place,
+    apart,
+    assign,
+    assign_all,
+    carry_place,
+    leaves,
+    result_place,
+    value_of,
+)
+from autodiff_compiler.loops.core.positions import bounds_of, error_outside
+from autodiff_compiler.loops.core.rows import affine, as_number, scalar
+from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, buffers_of, cast
 from autodiff_compiler.loops.core.values import (
     Array,
-    Items,
+    Columns,
+    Jagged,
     NoNativeText,
     Representation,
     Rows,
-    row_major,
+    Unset,
 )
 
 #: Lowers the operations of a region.
@@ -47,7 +61,15 @@ class ControlFlow:
         self.lower_region = lower_region
 
     def rules(self) -> Mapping[str, Callable[[Lowering, Op], None]]:
-        return {"for": self.loop, "while": self.loop, "if": self.branch}
+        return {
+            "for": self.loop,
+            "while": self.loop,
+            "if": self.branch,
+            "raise": _raise,
+            "undefined": _undefined,
+            "is_unset": _is_unset,
+            "zeros_if_set": _zeros_if_set,
+        }
 
     # ---- branches
 
@@ -59,235 +81,262 @@ class ControlFlow:
                 self.lower_region(low, region, True)
                 yields.append([low.represent(value) for value in region.yields])
             bodies.append(statements)
+        self._note_unset(low, op, bodies)
         results: list[tuple[Value, Representation]] = []
-        for result, then, orelse in zip(op.results, *yields):
-            if isinstance(then, Array) and then == orelse:  # written in place, or not at all
+        for result, *sides in zip(op.results, *yields):
+            then, orelse = sides
+            # Arrays are written in place, or not at all.
+            if then == orelse and isinstance(then, (Array, Unset)):
                 results.append((result, then))
                 continue
-            place = self._place(low, result)
+            place = result_place(low, result, then, orelse)
             for statements, value in zip(bodies, (then, orelse)):
                 with low.block() as more:
-                    _assign(low, place, value)
+                    assign_all(low, place, value)
                 statements += more
-            results.append((result, Read(place) if isinstance(place, Scalar) else place))
+            results.append((result, value_of(place)))
         low.add(If(condition, tuple(bodies[0]), tuple(bodies[1]), low.span))
         for result, where in results:
             low.bind(result, where)
 
-    def _place(self, low: Lowering, value: Value) -> Array | Scalar:
-        dtype, shape = array_facts(value.type)
-        if shape:
-            return low.result_array(value)
-        return low.variable(value.name, Literal(_zero(dtype), dtype))
+    def _note_unset(self, low: Lowering, op: Op, bodies: Sequence[list[Statement]]) -> None:
+        """Sets a flag for each result that some operation tests, on both ways."""
+        for place, result in enumerate(op.results):
+            if result in low.tested:
+                flag = low.variable("unset", Literal(False, "bool"))
+                for region, statements in zip(op.regions, bodies):
+                    with low.block() as more:
+                        low.set(flag, low.unset_flag(region.yields[place]))
+                    statements += more
+                low.unset[result] = Read(flag)
 
     # ---- loops
 
     def loop(self, low: Lowering, op: Op) -> None:
         loop = LoopOp(op)
-        if loop.has_until or op.attrs.get("checkpoint"):
-            raise NoNativeText("a loop that ends early")
+        if op.attrs.get("checkpoint") or loop.has_until and loop.runs_reversed:
+            raise NoNativeText("a loop that saves some states")
         carries = [
-            self._carry(low, op, param, init) for param, init in zip(loop.carry_params, loop.inits)
+            carry_place(low, op, param, init) for param, init in zip(loop.carry_params, loop.inits)
         ]
+        flags = _carried_flags(low, loop)
         start, step, trips = _bounds(low, loop)
-        tapes = [
-            _tape(low, value, result, trips)
-            for value, result in zip(loop.stack_yields, loop.stacked)
-        ]
-        if loop.is_for and not isinstance(trips, int):
+        is_counted = loop.is_for and not loop.has_until
+        rows = trips if isinstance(trips, int) and is_counted else None
+        tapes = [_tape(low, result, rows) for result in loop.stacked]
+        if is_counted and rows is None:
             for tape in tapes:
-                low.add(Reserve(tape.buffer, _affine(low, trips) * tape.strides[0], low.span))
+                row_memory.reserve(low, tape, affine(low, as_number(trips)))
         index = Scalar("k", "int64")
-        count: Scalar | None = None
-        if not loop.is_for:
-            count = low.variable("count", Literal(0, "int64"))
-            index = count
-        if isinstance(trips, int) and loop.is_for:
-            low.trips[index] = trips
+        if is_counted:
+            if isinstance(trips, int):
+                low.trips[index] = trips
+        else:
+            index = low.variable("count", Literal(0, "int64"))
+        done = low.variable("done", Literal(False, "bool")) if loop.has_until else None
         with low.block() as statements:
             position = Affine.of(index)
             if loop.runs_reversed:
-                last = _minus_one(low, trips)
-                position = last + position * -1
+                position = affine(low, as_number(trips)) + -1 + position * -1
             self._enter(low, loop, carries, position, start, step)
-            self._iteration(low, loop, carries, tapes, position)
-            if count is not None:
-                low.set(count, Literal(1, "int64"), "add")
+            self._iteration(low, loop, carries, tapes, position, done)
+            _next_flags(low, loop, flags)
+            if not is_counted:
+                low.set(index, Literal(1, "int64"), "add")
         body = tuple(statements)
-        if count is None:
-            extent = trips if isinstance(trips, int) else _scalar(low, trips)
+        if is_counted:
+            extent = trips if isinstance(trips, int) else scalar(low, trips)
             low.add(Loop(index, extent, body, False, low.span))
         else:
-            test, condition = self._test(low, loop, carries)
+            test, condition = self._test(low, loop, carries, done, Read(index), trips)
             low.add(While(test, condition, body, low.span))
         for result, carry in zip(loop.carried, carries):
-            low.bind(result, Read(carry) if isinstance(carry, Scalar) else carry)
-        length = Read(count) if count is not None else trips
+            low.bind(result, value_of(carry))
+        for place, flag in flags.items():
+            low.unset[loop.carried[place]] = Read(flag)
+        length = trips if is_counted else Read(index)
         for result, tape in zip(loop.stacked, tapes):
             low.bind(result, Rows(tape, length))
-        low.bind(loop.count, Literal(length, "int64") if isinstance(length, int) else length)
-
-    def _carry(self, low: Lowering, op: Op, param: Value, init: AnyOperand) -> Array | Scalar:
-        dtype, shape = array_facts(param.type)
-        if not shape:
-            return low.variable(param.name, cast(low.number(init), dtype))
-        start = low.represent(init)
-        if isinstance(start, Array) and low.may_overwrite(op, init):
-            low.take_over(start)
-            return start
-        carry = low.new_array(dtype, shape, param.name)
-        _copy(low, carry, low.array(init))
-        return carry
+        low.bind(loop.count, as_number(length))
 
     def _enter(
         self,
         low: Lowering,
         loop: LoopOp,
-        carries: Sequence[Array | Scalar],
+        carries: Sequence[Place],
         position: Affine,
         start: Affine,
-        step: int,
+        step: int | Expression,
     ) -> None:
         low.bind(loop.position, Position(position))
-        if loop.index is not None:
+        if loop.index is not None and isinstance(step, int):
             low.bind(loop.index, Position(start + position * step))
+        elif loop.index is not None:
+            distance = apply("mul", "int64", Position(position), step)
+            index = apply("add", "int64", Position(start), distance)
+            low.bind(loop.index, low.let(loop.index.name, index))
         for param, carry in zip(loop.carry_params, carries):
-            low.bind(param, Read(carry) if isinstance(carry, Scalar) else carry)
+            low.bind(param, value_of(carry))
         for param, source in zip(loop.read_params, loop.reads):
-            rows = low.represent(source)
-            rows = rows.rows if isinstance(rows, Rows) else rows
-            if not isinstance(rows, Array):
+            given = low.represent(source)
+            rows = given.rows if isinstance(given, Rows) else given
+            if not isinstance(rows, (Array, Jagged, tuple)):
                 raise NoNativeText("a loop over a container")
-            item = rows.item(position)
-            low.bind(param, item if item.shape else low.let(param.name, item.load(())))
+            if isinstance(given, Array):
+                _check_row(low, position, given.shape[0])
+            low.bind(param, row_memory.item(low, rows, position))
 
     def _iteration(
         self,
         low: Lowering,
         loop: LoopOp,
-        carries: Sequence[Array | Scalar],
-        tapes: Sequence[Array],
+        carries: Sequence[Place],
+        tapes: Sequence[Columns],
         position: Affine,
+        done: Scalar | None,
     ) -> None:
         self.lower_region(low, loop.body)
         for tape, value in zip(tapes, loop.stack_yields):
-            row = tape.item(position)
-            if tape.buffer.grows and not loop.is_for:
-                low.add(Reserve(tape.buffer, (position + 1) * tape.strides[0], low.span))
-            _save(low, row, value)
+            if done is not None or not loop.is_for:
+                row_memory.reserve(low, tape, position + 1)
+            row_memory.save(low, tape, position, low.represent(value))
+        if done is not None:
+            low.set(done, cast(low.number(loop.until), "bool"))
         given = [low.represent(value) for value in loop.carry_yields]
-        buffers = {carry.buffer for carry in carries if isinstance(carry, Array)}
+        buffers = {b for carry in carries for b in buffers_of(value_of(carry))}
         pairs = [
-            (carry, _apart(low, carry, value, buffers)) for carry, value in zip(carries, given)
+            (place, apart(low, place, value, buffers))
+            for carry, whole in zip(carries, given)
+            for place, value in leaves(carry, whole)
         ]
-        for carry, ready in pairs:
-            _assign(low, carry, ready)
+        for place, ready in pairs:
+            assign(low, place, ready)
 
     def _test(
-        self, low: Lowering, loop: LoopOp, carries: Sequence[Array | Scalar]
+        self,
+        low: Lowering,
+        loop: LoopOp,
+        carries: Sequence[Place],
+        done: Scalar | None,
+        count: Expression,
+        trips: int | Expression,
     ) -> tuple[Body, Expression]:
+        """Returns the statements before the test of a loop, and its condition."""
         region = loop.condition
-        assert region is not None
+        if region is None:
+            assert done is not None
+            more = Apply("less", (count, as_number(trips)), "bool")
+            return (), Apply("logical_and", (_not(done), more), "bool")
         with low.block() as statements:
             for param, carry in zip(region.params, carries):
-                low.bind(param, Read(carry) if isinstance(carry, Scalar) else carry)
+                low.bind(param, value_of(carry))
             self.lower_region(low, region)
             condition = cast(low.number(region.yields[0]), "bool")
-        return tuple(statements), condition
+            if done is None:
+                return tuple(statements), condition
+            goes_on = Scalar("goes_on", "bool", mutable=True)
+            low.set(goes_on, condition)
+        with low.block() as guarded:
+            low.add(Let(goes_on, Literal(False, "bool"), low.span))
+            low.add(If(_not(done), tuple(statements), (), low.span))
+        return tuple(guarded), Read(goes_on)
 
 
-def _apart(
-    low: Lowering, carry: Array | Scalar, value: Representation, buffers: Collection[Buffer]
-) -> Representation:
-    """Returns the next value of a carry in a place that the other carries do not write to."""
-    if isinstance(value, Array):
-        moves = value.buffer in buffers and value != carry
-        return low.copied(value, "next") if moves else value
-    if isinstance(carry, Scalar) and not isinstance(value, (Rows, Items)):
-        return low.let(carry.name, _snapshot(value))
-    return value
+def _not(flag: Scalar) -> Expression:
+    return Apply("logical_not", (Read(flag),), "bool")
 
 
-def _save(low: Lowering, row: Array, value: AnyOperand) -> None:
-    low.nest(row.shape, lambda at: low.store(row, at, low.element(value, at)))
+def _check_row(low: Lowering, position: Affine, size: int) -> None:
+    """Checks that an array has a row for an iteration, unless the number of iterations is known."""
+    last = bounds_of(low, position)[1]
+    if last is None or last >= size:
+        outside = Apply("greater_equal", (Position(position), Literal(size, "int64")), "bool")
+        low.fail_if(outside, *error_outside(size, 0))
 
 
-def _snapshot(value: Expression) -> Expression:
-    """Returns an expression that ``Lowering.let`` defines anew: its scalars may change."""
-    mutable = isinstance(value, Read) and value.scalar.mutable
-    return Apply("copy", (value,), value.dtype) if mutable else value
+def _carried_flags(low: Lowering, loop: LoopOp) -> dict[int, Scalar]:
+    """Returns the flags of the carries that some operation tests, by the place of the carry."""
+    flags = {}
+    conditions = loop.condition.params if loop.condition is not None else loop.carry_params
+    for place, values in enumerate(zip(loop.carry_params, loop.carried, conditions)):
+        if any(value in low.tested for value in values):
+            flag = flags[place] = low.variable("unset", low.unset_flag(loop.inits[place]))
+            low.unset.update(dict.fromkeys(values, Read(flag)))
+    return flags
 
 
-def _zero(dtype: str) -> int | float | bool:
-    return False if dtype == "bool" else 0.0 if dtype.startswith("float") else 0
+def _next_flags(low: Lowering, loop: LoopOp, flags: Mapping[int, Scalar]) -> None:
+    following = [
+        low.let("unset", Apply("copy", (low.unset_flag(loop.carry_yields[place]),), "bool"))
+        for place in flags
+    ]
+    for flag, value in zip(flags.values(), following):
+        low.set(flag, value)
 
 
-def _bounds(low: Lowering, loop: LoopOp) -> tuple[Affine, int, int | Expression]:
+def _is_unset(low: Lowering, op: Op) -> None:
+    value = op.operands[0]
+    if isinstance(value, Value) and value not in low.tested:
+        raise NoNativeText("a test whether an item is set")
+    low.bind(op.result, low.unset_flag(value))
+
+
+def _zeros_if_set(low: Lowering, op: Op) -> None:
+    dtype, _ = array_facts(op.result.type)
+    low.map(op.result, lambda at: cast(Literal(0, "int64"), dtype))
+
+
+def _raise(low: Lowering, op: Op) -> None:
+    if len(op.operands) > 1 or not all(isinstance(each, str) for each in op.operands):
+        raise NoNativeText("an exception whose message is computed")
+    low.fail(op.attrs["error"], "".join(map(str, op.operands)))
+
+
+def _undefined(low: Lowering, op: Op) -> None:
+    low.bind(op.result, Unset())
+
+
+# ---- bounds and tapes
+
+
+def _bounds(low: Lowering, loop: LoopOp) -> tuple[Affine, int | Expression, int | Expression]:
     """Returns start, step and the number of iterations."""
     if not loop.is_for:
-        return Affine(), 1, Literal(0, "int64")
+        return Affine(), 1, 0
     start, stop, step = loop.int_bounds
-    if isinstance(step, Value):
-        raise NoNativeText("a loop with a run-time step")
-    if isinstance(start, int) and isinstance(stop, int):
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         return Affine(start), step, len(range(start, stop, step))
-    if step not in (1, -1):
-        raise NoNativeText("a run-time range with a step")
     first, last = low.number(start), low.number(stop)
-    span = Apply("sub", (last, first) if step == 1 else (first, last), "int64")
-    count = Apply("maximum", (span, Literal(0, "int64")), "int64")
-    return _affine(low, first), step, low.let("trips", count)
+    if isinstance(step, int):
+        span = Apply("sub", (last, first) if step > 0 else (first, last), "int64")
+        whole = _steps(span, Literal(abs(step), "int64")) if abs(step) > 1 else span
+        count = Apply("maximum", (whole, Literal(0, "int64")), "int64")
+        return affine(low, first), step, low.let("trips", count)
+    size = low.let("step", low.number(step))
+    zero = Literal(0, "int64")
+    low.fail_if(Apply("equal", (size, zero), "bool"), "ValueError", _range_error())
+    rises = Apply("greater", (size, zero), "bool")
+    up = _steps(apply("sub", "int64", last, first), size)
+    down = _steps(apply("sub", "int64", first, last), apply("neg", "int64", size))
+    count = Apply("maximum", (Apply("select", (rises, up, down), "int64"), zero), "int64")
+    return affine(low, first), size, low.let("trips", count)
 
 
-def _affine(low: Lowering, value: Expression) -> Affine:
-    """Returns an integer as an affine form."""
-    if isinstance(value, Literal):
-        return Affine(int(value.value))
-    if isinstance(value, Position):
-        return value.at
-    return Affine.of(_scalar(low, value))
+def _steps(span: Expression, step: Expression) -> Expression:
+    """Returns the number of steps that a span needs, rounded up."""
+    last = apply("sub", "int64", apply("add", "int64", span, step), 1)
+    return apply("floor_div", "int64", last, step)
 
 
-def _scalar(low: Lowering, value: Expression) -> Scalar:
-    if isinstance(value, Read) and not value.scalar.mutable:
-        return value.scalar
-    read = low.let("length", Apply("copy", (value,), value.dtype))
-    assert isinstance(read, Read)
-    return read.scalar
+def _range_error() -> str:
+    try:
+        range(0, 1, 0)
+    except ValueError as error:
+        return str(error)
+    raise AssertionError
 
 
-def _minus_one(low: Lowering, trips: int | Expression) -> Affine:
-    return Affine(trips - 1) if isinstance(trips, int) else _affine(low, trips) + -1
-
-
-def _tape(low: Lowering, value: AnyOperand, result: Value, trips: int | Expression) -> Array:
+def _tape(low: Lowering, result: Value, rows: int | None) -> Columns:
     """Returns the rows in which a loop saves an item of each iteration."""
     assert isinstance(result.type, ListType)
-    dtype, shape = array_facts(result.type.item)
-    known = isinstance(trips, int)
-    rows = trips if isinstance(trips, int) else 0
-    size = row_major((rows, *shape))[0]
-    buffer = Buffer(result.name, dtype, rows * size if known else 0, grows=not known)
-    return Array(buffer, Affine(), (rows, *shape), (size, *row_major(shape)))
-
-
-def _copy(low: Lowering, to: Array, value: Array) -> None:
-    if to != value:
-        low.nest(to.shape, lambda at: low.store(to, at, value.load(at)))
-
-
-def _assign(low: Lowering, place: Array | Scalar, value: Representation) -> None:
-    """Sets a place to a value."""
-    if isinstance(value, (Rows, Items)):
-        raise NoNativeText("a container that is carried or chosen")
-    if isinstance(place, Scalar):
-        number = value.load(()) if isinstance(value, Array) else value
-        low.set(place, cast(number, place.dtype))
-    elif isinstance(value, Array):
-        _copy(low, place, value)
-    else:
-        _fill(low, place, value)
-
-
-def _fill(low: Lowering, place: Array, value: Expression) -> None:
-    low.nest(place.shape, lambda at: low.store(place, at, value))
+    return row_memory.new_columns(low, result.type.item, result.name, rows)

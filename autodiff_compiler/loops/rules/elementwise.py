@@ -8,7 +8,7 @@ import numpy as np
 
 from autodiff_compiler.ir.nodes import Op, is_real_literal
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import INT, ArrayType, common_dtype
+from autodiff_compiler.ir.types import BOOL, FLOAT, INT, ArrayType, common_dtype
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal, Position
 from autodiff_compiler.loops.core.state import NUMBER_DTYPES, Lowering, apply, array_facts, cast
 from autodiff_compiler.loops.core.values import NoNativeText
@@ -40,6 +40,13 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 #: Operators of integers that are the operand itself, and questions that have one answer for them.
 WHOLE_ALREADY = frozenset(("floor", "ceil", "trunc", "round"))
 ANSWERS_OF_INTEGERS = {"isnan": False, "isinf": False, "isfinite": True}
+#: Operations that Python refuses for some numbers, with such numbers.
+DIVISIONS: Mapping[str, tuple[int, int]] = {
+    "div": (1, 0),
+    "floor_div": (1, 0),
+    "mod": (1, 0),
+    "pow": (0, -1),
+}
 #: Operators without a function in C.
 NO_FUNCTION = frozenset(("bessel_i", "gamma_p", "gamma_p_slope", "sinc_slope"))
 
@@ -52,6 +59,8 @@ def elementwise(low: Lowering, op: Op) -> None:
         low.bind(op.result, position)
         return
 
+    _check_divisor(low, op)
+
     def element(indices: Sequence[Affine]) -> Expression:
         return scalar_operation(op, [low.element(operand, indices) for operand in op.operands])
 
@@ -63,6 +72,26 @@ def _check(op: Op) -> None:
         array_facts(type_)
     if op.name in NO_FUNCTION or op.name == "polygamma" and op.attrs["n"] != 0:
         raise NoNativeText(op.name)
+
+
+def _check_divisor(low: Lowering, op: Op) -> None:
+    """Fails where Python does: a number divided by zero. Arrays give NaN or infinity."""
+    zeros = DIVISIONS.get(op.name)
+    if zeros is None or not all(type_ in (INT, FLOAT, BOOL) for type_ in op.types):
+        return
+    left, right = (low.number(operand) for operand in op.operands)
+    tested = right if op.name != "pow" else left
+    outside = Apply("equal", (tested, cast(Literal(0, "int64"), tested.dtype)), "bool")
+    if op.name == "pow":
+        negative = Apply("less", (right, cast(Literal(0, "int64"), right.dtype)), "bool")
+        outside = Apply("logical_and", (outside, negative), "bool")
+    if isinstance(right, Literal) and right.value > 0:
+        return
+    numbers = [float(n) if t == FLOAT else int(n) for n, t in zip(zeros, op.types)]
+    try:
+        op.opdef.evaluate(*numbers, types=op.types, **op.attrs)
+    except ZeroDivisionError as error:
+        low.fail_if(outside, "ZeroDivisionError", str(error))
 
 
 def _position(low: Lowering, op: Op) -> Position | None:
@@ -100,7 +129,7 @@ def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
         if not common.startswith("float"):
             common = "float64"
         rtol, atol, equal_nan = (op.attrs[name] for name in ATTRIBUTES["isclose"])
-        bounds = (Literal(rtol, common), Literal(atol, common), Literal(equal_nan, "bool"))
+        bounds = (Literal(float(each), common) for each in (rtol, atol, equal_nan))
         return Apply("isclose", (*(cast(each, common) for each in operands), *bounds), "bool")
     if op.name in WHOLE_ALREADY and not dtype.startswith("float"):
         return cast(operands[0], dtype)

@@ -164,11 +164,12 @@ def select(low: Lowering, x: Array, index: Sequence[Any], rest: Sequence[AnyOper
         places.append((number, len(shape)))
         positions = low.represent(rest[item[1]]) if is_op(item) else None
         if isinstance(positions, Array) and positions.shape:
-            check_positions(low, rest[item[1]], size)
+            check_positions(low, rest[item[1]], size, axis - 1)
             gathered.append(Gathered(positions, size, stride))
             commons.append(positions.shape)
         else:
-            at += single_position(low, rest[item[1]] if is_op(item) else item, size) * stride
+            given = rest[item[1]] if is_op(item) else item
+            at += single_position(low, given, size, axis - 1) * stride
     view = Array(x.buffer, at, tuple(shape), tuple(strides))
     if not commons and not masks:
         return Selection(view)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.loop_ir.nodes import Affine, Literal
+from autodiff_compiler.loops.core.rows import length_of
 from autodiff_compiler.loops.core.state import Lowering, array_facts, cast
-from autodiff_compiler.loops.core.values import Items, NoNativeText, Rows
+from autodiff_compiler.loops.core.values import Items, NoNativeText
 
 
 def _size(low: Lowering, op: Op, size: int) -> None:
@@ -45,14 +46,8 @@ def _number(low: Lowering, op: Op) -> None:
 
 
 def _list_length(low: Lowering, op: Op) -> None:
-    items = low.represent(op.operands[0])
-    if isinstance(items, Items):
-        _size(low, op, len(items.items))
-    elif isinstance(items, Rows):
-        length = items.length
-        low.bind(op.result, Literal(length, "int64") if isinstance(length, int) else length)
-    else:
-        raise NoNativeText("the length of a container")
+    length = length_of(low.represent(op.operands[0]))
+    low.bind(op.result, Literal(length, "int64") if isinstance(length, int) else length)
 
 
 RULES: Mapping[str, Callable[[Lowering, Op], None]] = {

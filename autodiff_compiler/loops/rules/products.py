@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import Op
-from autodiff_compiler.loop_ir.nodes import Affine, Matrix, Product
-from autodiff_compiler.loops.core.state import Lowering, array_facts
+from autodiff_compiler.loop_ir.nodes import Affine, Expression, Matrix, Product
+from autodiff_compiler.loops.core.state import Lowering, apply, array_facts
 from autodiff_compiler.loops.core.values import Array, NoNativeText
+from autodiff_compiler.loops.rules.reductions import reduced
 
 
 def _matmul(low: Lowering, op: Op) -> None:
     dtype, shape = array_facts(op.result.type)
-    if dtype not in ("float32", "float64"):
-        raise NoNativeText(f"a matrix product of {dtype}")
+    is_float = dtype in ("float32", "float64")
     left, right = (low.array(operand) for operand in op.operands)
-    if left.dtype != dtype or right.dtype != dtype:
+    if is_float and (left.dtype != dtype or right.dtype != dtype):
         raise NoNativeText("a matrix product of two dtypes")
     as_rows, as_columns = len(left.shape) == 1, len(right.shape) == 1
     if as_rows:
@@ -36,8 +36,26 @@ def _matmul(low: Lowering, op: Op) -> None:
         m, k = left.shape[-2:]
         low.add(Product(c, a, b, m, right.shape[-1], k, span=low.span))
 
-    low.nest(full[:-2], product)
+    if is_float:
+        low.nest(full[:-2], product)
+    else:
+        _multiply_elements(low, matrix_result, left, right)
     low.bind(op.result, result if shape else low.let(op.result.name, result.load(())))
+
+
+def _multiply_elements(low: Lowering, result: Array, left: Array, right: Array) -> None:
+    """Computes products of integers or bools. A product of bools is true if any pair is."""
+    dtype = "int64" if result.dtype == "bool" else result.dtype
+    sums = low.new_array(dtype, (*result.shape, 1), "sums")
+
+    def term(at: Sequence[Affine]) -> Expression:
+        *batch, row, column, inner = at
+        one, other = left.load([*batch, row, inner]), right.load([*batch, inner, column])
+        return apply("mul", dtype, one, other)
+
+    rank = len(result.shape)
+    reduced(low, "add", term, (*result.shape, left.shape[-1]), (rank,), sums)
+    low.nest(result.shape, lambda at: low.store(result, at, sums.load([*at, Affine()])))
 
 
 def _matrix(array: Array, indices: Sequence[Affine]) -> Matrix:

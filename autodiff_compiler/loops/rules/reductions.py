@@ -253,11 +253,35 @@ def _unbroadcast_to(low: Lowering, op: Op) -> None:
 def _mean(low: Lowering, op: Op) -> None:
     dtype, _ = array_facts(op.result.type)
     _, full = array_facts(op.types[0])
+    axes = _axes(op.attrs["axes"], len(full))
+    count = math.prod(full[axis] for axis in axes)
     if not dtype.startswith("float"):
-        raise NoNativeText("a mean of integers")
-    count = math.prod(full[axis] for axis in _axes(op.attrs["axes"], len(full)))
+        _whole_mean(low, op, axes, count)
+        return
     finish: Callable[[Expression], Expression] = lambda total: apply("div", dtype, total, count)
     reduce_to(low, op.result, "add", op.operands[0], op.attrs["axes"], finish)
+
+
+def _whole_mean(low: Lowering, op: Op, axes: Sequence[int], count: int) -> None:
+    """Computes a mean of integers in float64, and cuts it."""
+    dtype, shape = array_facts(op.result.type)
+    _, full = array_facts(op.types[0])
+    if count == 0:
+        raise NoNativeText("a mean of no integers")
+    x = op.operands[0]
+    means = low.new_array("float64", [1 if a in axes else n for a, n in enumerate(full)], "means")
+    reduced(
+        low,
+        "add",
+        lambda at: low.element(x, at),
+        full,
+        axes,
+        means,
+        lambda total: apply("div", "float64", total, count),
+    )
+    stays = [a for a in range(len(full)) if a not in axes or len(shape) == len(full)]
+    view = means.with_axes([means.shape[a] for a in stays], [means.strides[a] for a in stays])
+    low.map(op.result, lambda at: cast(view.load(at), dtype))
 
 
 def _row_reduction(

@@ -39,7 +39,8 @@ CASES = {
     "a != 0.0f": op("cast", A, dtype="bool"),
     "exp_f32(a * b)": op("exp", op("mul", A, B)),
     "x[1024 * n + m - 3]": Load(Buffer("x", "float32", 9), Affine.of(N, 1024) + Affine.of(M) + -3),
-    "(n + 1) * m": op("mul", Position(Affine.of(N) + 1), Read(M), dtype="int64"),
+    "mul_i64(n + 1, m)": op("mul", Position(Affine.of(N) + 1), Read(M), dtype="int64"),
+    "n + 1 < m": op("less", Position(Affine.of(N) + 1), Read(M), dtype="bool"),
     "a < 0.0f ? 0.0f : a": op("relu", A),
     "n > m ? n : m": op("maximum", Read(N), Read(M), dtype="int64"),
 }
