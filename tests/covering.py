@@ -180,7 +180,6 @@ RUN_BY: dict[str, str] = {
     "loops.core.places": "loops/test_lower.py::test_gradients_agree[grown]",
     "loops.core.rows": "loops/test_lower.py::test_gradients_agree[grown]",
     "loops.core.positions": "loops/test_rules.py::test_value[take_along]",
-    "loops.core.state": "loops/test_lower.py::test_gradients_agree[normalised]",
     "loops.core.liveness": "loops/test_lower.py::test_gradients_agree[recurrent]",
     "loops.rules.along": "loops/test_rules.py::test_value[take_along]",
     "loops.rules.contractions": "loops/test_rules.py::test_value[einsum]",

@@ -13,6 +13,24 @@ PREDICATES = frozenset(
 LOGICAL = frozenset("logical_and logical_or logical_xor logical_not".split())
 #: The combinations of a changed scalar or element with a value.
 COMBINATIONS = ("add", "mul", "maximum", "minimum")
+#: Operations that are expressions of C. Those that wrap around are functions for integers.
+EXPRESSIONS_OF_C = frozenset(
+    "add bit_and bit_or bit_xor cast copy div equal greater greater_equal less less_equal"
+    " logical_and logical_not logical_or logical_xor mul neg not_equal relu select square"
+    " sub".split()
+)
+#: Operations with a function in the C library for each dtype of floats, and of integers.
+FUNCTIONS_OF_FLOATS = frozenset(
+    "abs acos acosh asin asinh atan atan2 atanh ceil clip copysign cos cosh digamma elu erf erfc"
+    " erfinv exp expm1 floor floor_div fmod hardsigmoid huber hypot isclose isfinite isinf isnan"
+    " leaky_relu lgamma log log10 log1p log2 logaddexp logistic_loss maximum minimum mod pow"
+    " reciprocal relu round rsqrt sigmoid sigmoid_slope sign sin sinc sinh softplus softsign sqrt"
+    " tan tanh tanh_slope trunc xlogy zero_div zero_mul".split()
+)
+FUNCTIONS_OF_INTEGERS = frozenset(
+    "abs add clip floor_div fmod gcd lcm maximum minimum mod mul neg pow relu shift_left"
+    " shift_right sign square sub".split()
+)
 
 
 def result_dtype(name: str, operands: Sequence[str]) -> str | None:
@@ -38,4 +56,26 @@ def result_dtype(name: str, operands: Sequence[str]) -> str | None:
     return "bool" if name in PREDICATES else operands[0]
 
 
-__all__ = ["COMBINATIONS", "LOGICAL", "PREDICATES", "result_dtype"]
+def has_c_text(name: str, dtype: str) -> bool:
+    """True if an operation on operands of a dtype is an expression of C or in its library.
+
+    >>> has_c_text("exp", "float32"), has_c_text("exp", "int64"), has_c_text("abs", "bool")
+    (True, False, False)
+    """
+    if name in EXPRESSIONS_OF_C:
+        return True
+    if dtype.startswith("float"):
+        return name in FUNCTIONS_OF_FLOATS
+    return dtype != "bool" and name in FUNCTIONS_OF_INTEGERS
+
+
+__all__ = [
+    "COMBINATIONS",
+    "EXPRESSIONS_OF_C",
+    "FUNCTIONS_OF_FLOATS",
+    "FUNCTIONS_OF_INTEGERS",
+    "LOGICAL",
+    "PREDICATES",
+    "has_c_text",
+    "result_dtype",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autodiff_compiler.loop_ir.operations import result_dtype
+from autodiff_compiler.loop_ir.operations import has_c_text, result_dtype
 
 CASES: dict[tuple[str, tuple[str, ...]], str | None] = {
     ("exp", ("float32",)): "float32",
@@ -26,3 +26,21 @@ CASES: dict[tuple[str, tuple[str, ...]], str | None] = {
 @pytest.mark.parametrize(("name", "operands"), CASES)
 def test_dtypes(name: str, operands: tuple[str, ...]) -> None:
     assert result_dtype(name, operands) == CASES[name, operands]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "has_text"),
+    [
+        ("add", "bool", True),
+        ("select", "bool", True),
+        ("maximum", "bool", False),
+        ("abs", "bool", False),
+        ("gcd", "uint8", True),
+        ("gcd", "float64", False),
+        ("sin", "float32", True),
+        ("sin", "int64", False),
+        ("bessel_i", "float64", False),
+    ],
+)
+def test_operations_with_a_text_in_c(name: str, dtype: str, has_text: bool) -> None:
+    assert has_c_text(name, dtype) == has_text

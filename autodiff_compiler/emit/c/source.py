@@ -345,7 +345,8 @@ def _is_vector_loop(loop: Loop) -> bool:
 def _is_integer_sum(statement: Statement) -> bool:
     if not isinstance(statement, Set) or statement.combine != "add":
         return False
-    return not statement.scalar.dtype.startswith("float")
+    dtype = statement.scalar.dtype  # a sum of bools is no sum of the bits of vectors
+    return dtype != "bool" and not dtype.startswith("float")
 
 
 def _never_meet(one: Affine, other: Affine, index: Scalar) -> bool:

@@ -25,7 +25,10 @@ from autodiff_compiler.loop_ir.nodes import (
     Set,
     Statement,
     Store,
+    expressions,
+    subexpressions,
 )
+from autodiff_compiler.loop_ir.operations import has_c_text
 from autodiff_compiler.loops.core.liveness import Frame, frame_of, is_dead, uses_in_regions
 from autodiff_compiler.loops.core.values import (
     Array,
@@ -43,6 +46,15 @@ from autodiff_compiler.span import NOWHERE, Span
 
 #: The dtypes of Python's numbers.
 NUMBER_DTYPES: Mapping[Type, str] = {BOOL: "bool", INT: "int64", FLOAT: "float64"}
+#: Arithmetic of bools, which is logic.
+LOGIC: Mapping[str, str] = {
+    "add": "logical_or",
+    "mul": "logical_and",
+    "maximum": "logical_or",
+    "minimum": "logical_and",
+}
+#: The combinations of bools that C has under another name.
+SUMS_OF_BOOLS: Mapping[str, str] = {"maximum": "add", "minimum": "mul"}
 #: The names of the indices of nested loops; loops of the user have ``k``.
 INDICES = "ijlmpq"
 #: From the indices of an element to its value.
@@ -76,6 +88,8 @@ class Lowering:
     # ---- statements
 
     def add(self, statement: Statement) -> None:
+        """Adds a statement; raises NoNativeText if an operation in it has no text in C."""
+        check_c_text(statement)
         self.blocks[-1].append(statement)
 
     @contextmanager
@@ -141,13 +155,14 @@ class Lowering:
         return self.let(scalar.name, Apply("copy", (Read(scalar),), scalar.dtype))
 
     def set(self, scalar: Scalar, value: Expression, combine: str = "") -> None:
-        self.add(Set(scalar, value, combine, self.span))
+        self.add(Set(scalar, value, _combination(combine, scalar.dtype), self.span))
 
     def store(
         self, array: Array, indices: Sequence[Affine], value: Expression, combine: str = ""
     ) -> None:
         """Writes an element of an array."""
         value = cast(value, array.dtype)
+        combine = _combination(combine, array.dtype)
         self.add(Store(array.buffer, array.position(indices), value, combine, self.span))
 
     def fail_if(self, condition: Expression, exception: str, message: str) -> None:
@@ -341,7 +356,38 @@ def cast(value: Expression, dtype: str) -> Expression:
 def apply(name: str, dtype: str, *operands: Expression | int | float) -> Expression:
     """Returns an operation on operands of one dtype; Python's numbers take that dtype."""
     given = [Literal(o, dtype) if isinstance(o, (int, float)) else o for o in operands]
-    return Apply(name, tuple(cast(o, dtype) for o in given), dtype)
+    same = tuple(cast(o, dtype) for o in given)
+    return _of_bools(name, same) if dtype == "bool" else Apply(name, same, dtype)
+
+
+def _of_bools(name: str, operands: tuple[Expression, ...]) -> Expression:
+    """Returns arithmetic of bools as the logic that NumPy computes."""
+    if name == "abs":
+        return operands[0]
+    if name == "clip":
+        x, low, high = operands
+        return _of_bools("minimum", (_of_bools("maximum", (x, low)), high))
+    return Apply(LOGIC.get(name, name), operands, "bool")
+
+
+def _combination(combine: str, dtype: str) -> str:
+    """Returns the combination with an element; the extremes of bools are a sum and a product."""
+    return SUMS_OF_BOOLS.get(combine, combine) if dtype == "bool" else combine
+
+
+def check_c_text(statement: Statement) -> None:
+    """Raises NoNativeText if C has neither an operator nor a function for an operation."""
+    needed = [
+        (each.name, each.operands[0].dtype)
+        for expression in expressions(statement)
+        for each in subexpressions(expression)
+        if isinstance(each, Apply)
+    ]
+    if isinstance(statement, (Set, Store)) and statement.combine:
+        needed.append((statement.combine, statement.value.dtype))
+    for name, dtype in needed:
+        if not has_c_text(name, dtype):
+            raise NoNativeText(f"{name} of {dtype}")
 
 
 __all__ = [
@@ -354,4 +400,5 @@ __all__ = [
     "arrays_of",
     "buffers_of",
     "cast",
+    "check_c_text",
 ]

@@ -129,8 +129,9 @@ def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
         if not common.startswith("float"):
             common = "float64"
         rtol, atol, equal_nan = (op.attrs[name] for name in ATTRIBUTES["isclose"])
-        bounds = (Literal(float(each), common) for each in (rtol, atol, equal_nan))
-        return Apply("isclose", (*(cast(each, common) for each in operands), *bounds), "bool")
+        bounds = (Literal(float(each), common) for each in (rtol, atol))
+        numbers = (*(cast(each, common) for each in operands), *bounds)
+        return Apply("isclose", (*numbers, Literal(bool(equal_nan), "bool")), "bool")
     if op.name in WHOLE_ALREADY and not dtype.startswith("float"):
         return cast(operands[0], dtype)
     if op.name == "invert":

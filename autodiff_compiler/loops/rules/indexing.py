@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.types import BOOL, ArrayType
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, If, Literal, Read
@@ -262,7 +264,15 @@ def written_value(low: Lowering, operand: AnyOperand, rank: int) -> Array | Expr
 def add_to(
     low: Lowering, target: Array, value: Expression, combine: str, is_number: bool = False
 ) -> None:
-    """Combines one element with a value, in the dtype in which NumPy computes it."""
+    """Combines one element with a value, in the dtype in which NumPy computes it.
+
+    An integer and a number of another dtype are combined in their common dtype.
+    """
+    if combine and is_number and not target.dtype.startswith("float"):
+        common = str(np.result_type(target.dtype, value.dtype))
+        if common != target.dtype:
+            low.store(target, (), apply(combine, common, target.load(()), value))
+            return
     if combine in ("", "add", "mul", "maximum", "minimum") and (
         value.dtype == target.dtype or is_number or not combine
     ):

@@ -6,8 +6,18 @@ import math
 
 import pytest
 
-from autodiff_compiler.emit.c.expressions import ExpressionPrinter, literal
+from autodiff_compiler.emit.c.expressions import (
+    _INLINE,
+    INFIX,
+    WRAPPING,
+    ExpressionPrinter,
+    literal,
+)
+from autodiff_compiler.emit.c.library import FUNCTIONS
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import SHORT
 from autodiff_compiler.loop_ir.nodes import (
+    DTYPES,
     Affine,
     Apply,
     Buffer,
@@ -17,6 +27,11 @@ from autodiff_compiler.loop_ir.nodes import (
     Position,
     Read,
     Scalar,
+)
+from autodiff_compiler.loop_ir.operations import (
+    EXPRESSIONS_OF_C,
+    FUNCTIONS_OF_FLOATS,
+    FUNCTIONS_OF_INTEGERS,
 )
 
 A, B, C = (Read(Scalar(name, "float32")) for name in "abc")
@@ -66,3 +81,17 @@ def test_functions_are_noted_in_order() -> None:
         "sin_f32",
         "exp_f32",
     ]
+
+
+def test_operations_that_are_expressions_are_those_of_the_printer() -> None:
+    assert {*INFIX, *_INLINE} - {"maximum", "minimum"} == EXPRESSIONS_OF_C
+    assert WRAPPING <= FUNCTIONS_OF_INTEGERS
+
+
+@pytest.mark.parametrize("dtype", [each for each in DTYPES if each != "bool"])
+def test_operations_that_are_functions_are_in_the_library(dtype: str) -> None:
+    known = FUNCTIONS_OF_FLOATS if dtype.startswith("float") else FUNCTIONS_OF_INTEGERS
+    end = f"_{SHORT[dtype]}"
+    library = {name.removesuffix(end) for name in FUNCTIONS if name.endswith(end)}
+    assert known <= library
+    assert library & {*OPERATORS} <= known
