@@ -206,8 +206,8 @@ class ControlFlow:
         buffers = {b for carry in carries for b in buffers_of(value_of(carry))}
         pairs = [
             (place, apart(low, place, value, buffers))
-            for carry, whole in zip(carries, given)
-            for place, value in leaves(carry, whole)
+            for carry, yielded in zip(carries, given)
+            for place, value in leaves(carry, yielded)
         ]
         for place, ready in pairs:
             assign(low, place, ready)
@@ -309,8 +309,8 @@ def _bounds(low: Lowering, loop: LoopOp) -> tuple[Affine, int | Expression, int 
     first, last = low.number(start), low.number(stop)
     if isinstance(step, int):
         span = Apply("sub", (last, first) if step > 0 else (first, last), "int64")
-        whole = _steps(span, Literal(abs(step), "int64")) if abs(step) > 1 else span
-        count = Apply("maximum", (whole, Literal(0, "int64")), "int64")
+        trips = _steps(span, Literal(abs(step), "int64")) if abs(step) > 1 else span
+        count = Apply("maximum", (trips, Literal(0, "int64")), "int64")
         return affine(low, first), step, low.let("trips", count)
     size = low.let("step", low.number(step))
     zero = Literal(0, "int64")

@@ -286,8 +286,8 @@ def _sliced(low: Lowering, op: Op, rows: Rows) -> tuple[Affine, int, Expression]
         number = low.number(given)
         behind = apply("add", "int64", number, length)
         negative = Apply("less", (number, Literal(0, "int64")), "bool")
-        placed = low.let("bound", Apply("select", (negative, behind, number), "int64"))
-        return apply("minimum", "int64", apply("maximum", "int64", placed, low_end), high_end)
+        counted = low.let("bound", Apply("select", (negative, behind, number), "int64"))
+        return apply("minimum", "int64", apply("maximum", "int64", counted, low_end), high_end)
 
     first = bound(start, low_end if step > 0 else high_end)
     last = bound(stop, high_end if step > 0 else low_end)
