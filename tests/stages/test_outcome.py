@@ -218,3 +218,27 @@ def test_an_export_is_numpy_source(tmp_path: Path) -> None:
     ms.set_context(target="c")
     ms.export_source(energy, tmp_path / "energy.py", X, X)
     assert "import numpy as np" in (tmp_path / "energy.py").read_text()
+
+
+def test_names_of_c_never_meet() -> None:
+    """Names of the user are changed where C, its library or the printed file has them."""
+    ms.set_context(target="c")
+
+    def random(sin_f64, d_out, restrict, d_out_1):
+        exp = np.sin(sin_f64) * d_out
+        return np.sum(exp * restrict) + np.sum(d_out_1 * exp)
+
+    arguments = [np.array([0.3, 0.8]) + k for k in range(4)]
+    slopes = ms.grad(random, (0, 1, 2, 3))(*arguments)
+    assert last().target == "c"
+    a, b, c, d = arguments
+    wanted = (np.cos(a) * b * (c + d), np.sin(a) * (c + d), np.sin(a) * b, np.sin(a) * b)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-14)
+    np.testing.assert_allclose(ms.jit(random)(*arguments), random(*arguments), rtol=1e-14)
+
+    def pair(out):
+        return out * 2, out * 3
+
+    _, pull = ms.vjp(pair, a)
+    np.testing.assert_allclose(pull((b, c))[0], 2 * b + 3 * c, rtol=1e-14)
+    assert last().target == "c"

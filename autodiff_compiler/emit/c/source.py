@@ -14,7 +14,7 @@ from autodiff_compiler.emit.c.expressions import (
     literal,
     may_wrap,
 )
-from autodiff_compiler.emit.c.library import functions_for
+from autodiff_compiler.emit.c.library import FUNCTIONS, functions_for
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
@@ -112,7 +112,7 @@ class _Names:
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
-        self.taken: dict[str, int] = {}
+        self.taken: set[str] = set()
 
     def __call__(self, thing: object) -> str:
         name = self.names.get(id(thing))
@@ -120,9 +120,12 @@ class _Names:
             wish = re.sub(r"\W", "_", getattr(thing, "name", str(thing))) or "value"
             if wish[0].isdigit() or wish in RESERVED:
                 wish += "_"
-            number = self.taken.get(wish, 0)
-            self.taken[wish] = number + 1
-            name = self.names[id(thing)] = f"{wish}_{number}" if number else wish
+            name, number = wish, 0
+            while name in self.taken or name in FUNCTIONS:
+                number += 1
+                name = f"{wish}_{number}"
+            self.taken.add(name)
+            self.names[id(thing)] = name
         return name
 
 

@@ -42,6 +42,7 @@ WANTED: tuple[tuple[str, ...], ...] = (
     ("-ffreestanding",),
     ("-nostdlib",),
     ("-g0",),  # no paths in the library
+    ("-Wl,-Bsymbolic",),  # a function with a name of the system's library calls itself
 )
 #: All that printed files may use of a compiler: vectors, a copy of memory, and a large frame.
 PROBE = """\
