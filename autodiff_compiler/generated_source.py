@@ -158,7 +158,7 @@ def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[st
     if flags.get("target") == "c":
         raise CallError(
             "export_source writes NumPy source alone",
-            "write the text of gradient_source(..., target='c'), which is a C file, to a file",
+            "write the text that gradient_source(..., target='c') returns to a file",
         )
     return _Settings(**flags).compiled(fn, inputs, _standalone)
 

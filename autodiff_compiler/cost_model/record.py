@@ -28,7 +28,7 @@ class Costs:
     stack_bytes: int = 2**14
     #: The number of copies in a C function that have statements of their own, and no loop around
     #: them: the elements of a window, the counts of a repetition. Chosen, not measured.
-    unrolled_copies: int = 32
+    unrolled_copy_items: int = 32
     #: The size from which arrays with a variable of their own are reused. A result overwrites a
     #: dead operand, and a carry stays in one buffer. Parts are computed in the array that joins
     #: them. A product and its sum are one call. A variable holds its array until the function
@@ -166,10 +166,10 @@ class Costs:
     sum_vector_bytes: int = 2**7
     #: The least number of partial sums. Fewer gain nothing over a sum in one register. Chosen, not
     #: measured.
-    least_partial_sums: int = 2**2
+    least_partial_sum_terms: int = 2**2
     #: The largest number of additions in a row of a sum in C. Longer sums are sums of sums. Chosen,
     #: not measured.
-    sum_chain: int = 2**6
+    sum_chain_terms: int = 2**6
 
     # ---- Source of single operators.
 

@@ -133,7 +133,7 @@ def _repeat(low: Lowering, op: Op) -> None:
     if isinstance(counts, int):
         _repeated(low, op, [(1, counts if axis == each else 1) for each in range(len(shape))])
         return
-    if counts is None or len(counts) > costs().unrolled_copies:
+    if counts is None or len(counts) > costs().unrolled_copy_items:
         raise NoNativeText("repeat with many counts")
     counts = counts if len(counts) == shape[axis] else tuple(counts) * shape[axis]
     source, result, first = low.array(op.operands[0]), low.result_array(op.result), 0

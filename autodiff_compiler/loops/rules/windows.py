@@ -85,7 +85,7 @@ class Taps:
 
 
 def _taps(op: Op) -> Taps:
-    if op.attrs["size"] > costs().unrolled_copies:
+    if op.attrs["size"] > costs().unrolled_copy_items:
         raise NoNativeText("a wide window")
     return Taps(op.attrs["axis"], **_window(op))
 

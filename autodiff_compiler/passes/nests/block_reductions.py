@@ -98,7 +98,7 @@ def _blocks(loop: Loop) -> Sequence[Statement]:
     sums = _sums(loop)
     if not sums:
         return [loop]
-    chain = costs().sum_chain
+    chain = costs().sum_chain_terms
     if _has_slots(loop, sums):
         return _Slots(loop, sums).statements()
     if isinstance(loop.extent, int) and loop.extent <= chain:
@@ -141,7 +141,7 @@ def _width(loop: Loop, sums: Sequence[Scalar]) -> int:
     width = costs().sum_vector_bytes // max(item_size(each.dtype) for each in sums)
     while isinstance(loop.extent, int) and 2 * width > loop.extent:
         width //= 2
-    return width if width >= costs().least_partial_sums else 1
+    return width if width >= costs().least_partial_sum_terms else 1
 
 
 class _Slots:
@@ -164,7 +164,7 @@ class _Slots:
             steps, rest = Scalar("steps", "int64"), Scalar("rest", "int64")
             first = Affine.of(steps, width)
             before = [Let(steps, count), Let(rest, Position(Affine.of(extent) + first * -1))]
-        chain = costs().sum_chain
+        chain = costs().sum_chain_terms
         if isinstance(steps, int) and steps <= chain:
             blocks: Sequence[Statement] = self.block(
                 Affine(), steps, {each: each for each in self.sums}
@@ -259,7 +259,7 @@ def _chains(
 
     limit   the most iterations, if the extent is a scalar; by default enough for two levels.
     """
-    chain = costs().sum_chain
+    chain = costs().sum_chain_terms
     limit = extent if isinstance(extent, int) else limit or chain**3
     size = chain
     while size * chain < limit:

@@ -50,7 +50,7 @@ def longest_chain(function: Function) -> int:
 @pytest.mark.parametrize("run_time", [False, True])
 def test_every_element_is_added_once(size: int, chain: int, run_time: bool) -> None:
     values = np.random.default_rng(size).integers(-9, 9, size).astype(float)
-    with changed_costs(sum_chain=chain):
+    with changed_costs(sum_chain_terms=chain):
         function = blocked(size, extent="n" if run_time else "")
     total, squares = run_nests(function, [values, size])
     assert total[0] == np.sum(values**2)
