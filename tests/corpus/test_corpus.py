@@ -136,6 +136,25 @@ def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
 
 
 @each_program
+def test_c_gives_the_gradients_of_numpy_source(case: Case) -> None:
+    """A program without a C text runs as NumPy source, and says why."""
+    units = []
+
+    def compile_for(target: str, fn: Any, request: Any, *rest: Any) -> Any:
+        units.append(api._compile(fn, replace(request, target=target), *rest))
+        return units[-1]
+
+    found, expected = (
+        Runtime(partial(compile_for, target)).run_gradient(
+            ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn)), case.inputs, {}
+        )
+        for target, fn in (("c", case.make()), ("numpy", case.make()))
+    )
+    assert units[0].native or units[0].fallback
+    assert_alike(found, expected, 1e-5)
+
+
+@each_program
 def test_the_source_is_the_same_every_time(case: Case) -> None:
     source = partial(ms.gradient_source, get_all=True, get_by_list=True)
     text = source(case.make(), *case.inputs)
