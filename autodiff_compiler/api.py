@@ -113,6 +113,8 @@ def jit(fn: Any = None, *, target: str | None = None, **options: Any) -> Any:
     """
     if fn is None:
         return functools.partial(jit, target=target, **options)
+    if target is not None and isinstance(fn, GradientFunction):
+        raise TypeError("a target is given to the function that is differentiated, not to grad(f)")
     if target is not None and callable(fn):
         set_target(unwrapped(fn), target)
     if isinstance(fn, Cell):

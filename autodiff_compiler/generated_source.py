@@ -28,7 +28,14 @@ from autodiff_compiler.emit.outside_arrays import all_constants
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
-from autodiff_compiler.interface import HookedSlot, NeedValues, Request, Slot, StaticSlot
+from autodiff_compiler.interface import (
+    HookedSlot,
+    NeedValues,
+    NoNativeText,
+    Request,
+    Slot,
+    StaticSlot,
+)
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position
@@ -36,7 +43,6 @@ from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, i
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.arguments import check_not_whole_numbers, is_numpy_call, signatures
-from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 
 Made = TypeVar("Made")
@@ -134,14 +140,10 @@ def stage_text(program: Program, stage: str) -> str:
 
 def _run(program: Program, stage: str) -> Program:
     """Returns the program after a stage of its target."""
-    target = program.request.target
-    if target == "numpy":
-        return pipeline.run(program, stage)
-    after: Program = run_or_refuse(lambda: pipeline.run(program, stage, target))
-    return after
-
-
-run_or_refuse = imported_late("autodiff_compiler.stages.native", "run_or_refuse")
+    try:
+        return pipeline.run(program, stage, program.request.target)
+    except NoNativeText as error:
+        raise CallError(f"this function has no C text: {error}", "use target='numpy'") from None
 
 
 def _standalone(

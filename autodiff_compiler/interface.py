@@ -85,6 +85,10 @@ class NeedValues(Exception):
         self.positions, self.cause = positions, cause
 
 
+class NoNativeText(Exception):
+    """Raised if a function cannot be printed as C; the message names the operator or type."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A request to the compiler. The keys of both caches are made of all its fields.
@@ -372,6 +376,7 @@ __all__ = [
     "Item",
     "ListType",
     "NeedValues",
+    "NoNativeText",
     "PythonFunction",
     "Request",
     "ScalarType",

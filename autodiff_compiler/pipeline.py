@@ -112,7 +112,7 @@ NATIVE = Pipeline(
         "lowered",
         "Value and gradient are one function; a gradient with given sensitivity is two.",
         derivatives.check_differentiable,
-        native_step("differentiate_jointly"),
+        derivatives.Differentiate(jointly=True),
         on_roots("inline_calls", should=derivatives.may_inline_call),
         until_stable(SIMPLIFY),
         on_functions("decompose", when="shared"),

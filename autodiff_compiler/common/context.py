@@ -198,10 +198,17 @@ def new_request(double: bool = False, fn: Any = None) -> Request:
 def set_target(fn: Any, target: str) -> None:
     """Sets the target of a function or class of Cells, whatever ``set_context`` says.
 
-    Raises ValueError for a target that does not exist.
+    It holds wherever the function is compiled, also in ``grad(fn)``. Raises ValueError for a target
+    that does not exist or differs from one that was set before, TypeError for a bound method.
     """
     check_target(target)
-    setattr(fn, TARGET_ATTRIBUTE, target)
+    before = getattr(fn, TARGET_ATTRIBUTE, target)
+    if before != target:
+        raise ValueError(f"{fn!r} has the target {before!r}, and cannot have {target!r} as well")
+    try:
+        setattr(fn, TARGET_ATTRIBUTE, target)
+    except AttributeError:
+        raise TypeError(f"a function or a class of Cells can have a target, not {fn!r}") from None
 
 
 @lru_cache(64)

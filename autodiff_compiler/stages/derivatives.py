@@ -16,7 +16,7 @@ from autodiff_compiler.passes.simplify.outline_deep_branches import may_inline
 from autodiff_compiler.program import Program
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.transforms.expand_derivatives import expand_derivatives
-from autodiff_compiler.transforms.reverse.sweep import split
+from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 
 Steps = tuple[Step, ...]
@@ -85,12 +85,14 @@ def check_differentiable(program: Program) -> Program:
 class Differentiate:
     """Replaces the primal by its forward and backward function, by its tangent, or leaves it.
 
+    jointly           True if value and gradient are one function, unless a sensitivity is given.
     simplify_each     runs on each of the two before residuals are read off.
     simplify_jointly  runs on both as one function before it is partitioned.
     """
 
-    simplify_each: Steps
-    simplify_jointly: Steps
+    simplify_each: Steps = ()
+    simplify_jointly: Steps = ()
+    jointly: bool = False
 
     def __call__(self, program: Program) -> Program:
         primal, request = program.function, program.request
@@ -102,11 +104,16 @@ class Differentiate:
             return program.with_functions((_with_returns(tangent, [0, *writes, -1]),))
         if not request.differentiates:
             return program.with_functions((replace(primal, role="value"),))
+        value = [*([0] if request.returns_value else []), *writes]
+        if self.jointly and request.sens == "ones":
+            gradient = gradient_function(primal, program.wrt, value=True, outputs=(output,))
+            cotangents = range(-len(program.wrt), 0)
+            return program.with_functions((_with_returns(gradient, [*value, *cotangents]),))
         functions = split(
             primal,
             program.wrt,
             request.sens == "given",
-            [*([0] if request.returns_value else []), *writes],
+            value,
             (output,),
             simplify_each=_rewrite(self.simplify_each, request),
             simplify_jointly=_rewrite(self.simplify_jointly, request),

@@ -1,4 +1,4 @@
-"""Transitions of the C target: one function for a gradient, loop nests, and the C text."""
+"""Transitions of the C target: loop nests, and the C text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from dataclasses import replace
 
 from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.c.source import emit_c
-from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import GeneratedText
-from autodiff_compiler.ir.nodes import Function, Region, type_of
+from autodiff_compiler.interface import GeneratedText, NoNativeText
+from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.loops.core.values import NoNativeText
 from autodiff_compiler.loops.lower import leaf_types, lower_to_loops, packing_of
 from autodiff_compiler.passes.nests.pipeline import optimise
 from autodiff_compiler.program import Program
@@ -29,38 +27,6 @@ from autodiff_compiler.runtime.native import (
 )
 from autodiff_compiler.runtime.native.description import Input, Output, Packing
 from autodiff_compiler.stages.outcome import unconnected
-from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
-from autodiff_compiler.transforms.tangent.sweep import tangent_function
-
-
-def differentiate_jointly(program: Program) -> Program:
-    """Replaces the primal by one function that returns the value and the gradients.
-
-    A given sensitivity comes after the value. The gradient is then two functions, as for NumPy.
-    """
-    primal, request = program.function, program.request
-    output = int(request.aux)
-    writes = range(1 + output, len(primal.returns))
-    value = [*([0] if request.returns_value else []), *writes]
-    if request.tangent:
-        tangent = tangent_function(primal, program.wrt, [output])
-        return program.with_functions((_with_returns(tangent, [0, *writes, -1]),))
-    if not request.differentiates:
-        return program.with_functions((replace(primal, role="value"),))
-    if request.sens == "given":
-        halves = split(primal, program.wrt, True, value, (output,))
-        return program.with_functions(halves)
-    gradient = gradient_function(primal, program.wrt, False, True, (output,))
-    count = len(primal.returns)
-    places = [*value, *range(count, count + len(program.wrt))]
-    return program.with_functions((_with_returns(gradient, places),))
-
-
-def _with_returns(function: Function, places: list[int]) -> Function:
-    """Returns ``function`` with only these of its returns."""
-    body = function.body
-    yields = tuple(body.yields[place] for place in places)
-    return replace(function, body=Region(body.params, body.ops, yields))
 
 
 def lower_nests(program: Program) -> Program:
@@ -122,18 +88,17 @@ def _packing(program: Program, function: Function) -> Packing:
     return (*packings[:count], residuals) if count else residuals
 
 
-def native_text(
-    program: Program, run: Callable[..., Program]
-) -> tuple[Program, GeneratedText] | str:
-    """Returns a program after all stages of the C target, and its text; or why it has no C text."""
+def native_text(program: Program, run: Callable[..., Program]) -> tuple[Program, GeneratedText]:
+    """Returns a program after all stages of the C target, and its text.
+
+    Raises NoNativeText if it has none, or if there is no C compiler, which is warned of once.
+    """
     try:
         find_compiler(compile_cache())
-        program = run(program, target="c")
-    except NoNativeText as error:
-        return str(error)
     except NativeUnavailable as error:
         _warn_once(str(error))
-        return str(error)
+        raise NoNativeText(str(error)) from None
+    program = run(program, target="c")
     forward, *backward = program.functions
     return program, GeneratedText(
         source=program.source,
@@ -144,14 +109,6 @@ def native_text(
         unconnected=unconnected(program),
         native=program.native,
     )
-
-
-def run_or_refuse(run: Callable[[], Program]) -> Program:
-    """Returns ``run()``; raises a CallError if the program has no C text."""
-    try:
-        return run()
-    except NoNativeText as error:
-        raise CallError(f"this function has no C text: {error}", "use target='numpy'") from None
 
 
 _warned: set[str] = set()
@@ -169,10 +126,8 @@ def _warn_once(reason: str) -> None:
 
 
 __all__ = [
-    "differentiate_jointly",
     "emit_c_files",
     "lower_nests",
     "native_text",
     "optimise_nests",
-    "run_or_refuse",
 ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.interface import Compiled, GeneratedText
+from autodiff_compiler.interface import Compiled, GeneratedText, NoNativeText
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import type_of
 from autodiff_compiler.passes.memory.copy_escaping_views import owns
@@ -15,7 +15,7 @@ from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.disk_cache import cached_on_disk, versions
 from autodiff_compiler.runtime.late_imports import imported_late
 
-#: Returns a program and its C text, or why it has none.
+#: Returns a program and its C text; raises NoNativeText if it has none.
 native_text = imported_late("autodiff_compiler.stages.native", "native_text")
 
 
@@ -44,11 +44,11 @@ def for_target(program: Program, run: Callable[..., Program]) -> Compiled:
     """
     if program.request.target == "numpy":
         return compiled(*printed(program, run))
-    text = native_text(program, run)
-    if isinstance(text, str):
-        program, numpy = printed(program, run)
-        return compiled(program, replace(numpy, fallback=text))
-    return compiled(*text)
+    try:
+        return compiled(*native_text(program, run))
+    except NoNativeText as error:
+        program, text = printed(program, run)
+        return compiled(program, replace(text, fallback=str(error)))
 
 
 def generated_text(program: Program) -> GeneratedText:

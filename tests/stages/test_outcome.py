@@ -242,3 +242,16 @@ def test_names_of_c_never_meet() -> None:
     _, pull = ms.vjp(pair, a)
     np.testing.assert_allclose(pull((b, c))[0], 2 * b + 3 * c, rtol=1e-14)
     assert last().target == "c"
+
+
+def test_a_target_that_would_have_no_effect_is_refused() -> None:
+    def square(x):
+        return x * x
+
+    with pytest.raises(TypeError, match="to the function that is differentiated"):
+        ms.jit(ms.grad(square), target="c")
+    with pytest.raises(TypeError, match="a function or a class of Cells can have a target"):
+        ms.jit(Path("a").joinpath, target="c")
+    ms.jit(square, target="c")
+    with pytest.raises(ValueError, match="has the target 'c', and cannot have 'numpy' as well"):
+        ms.jit(square, target="numpy")

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from autodiff_compiler.interface import NoNativeText
 from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load, Scalar
-
-
-class NoNativeText(Exception):
-    """Raised if a function cannot be lowered; the message names the operator or type."""
 
 
 @dataclass(frozen=True)
