@@ -199,7 +199,7 @@ def set_target(fn: Any, target: str) -> None:
     """Sets the target of a function or class of Cells, whatever ``set_context`` says.
 
     It holds wherever the function is compiled, also in ``grad(fn)``. Raises ValueError for a target
-    that does not exist or differs from one that was set before, TypeError for a bound method.
+    that does not exist or differs from an earlier one. Raises TypeError for a bound method.
     """
     check_target(target)
     before = getattr(fn, TARGET_ATTRIBUTE, target)
