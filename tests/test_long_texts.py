@@ -105,6 +105,15 @@ def tried(count: int) -> str:
     return f"def f(x):\n    y = x\n{body}    return np.sum(y)\n"
 
 
+def unrolled(count: int) -> str:
+    """A loop whose writes overlap, so that each waits for the reads of the ones before."""
+    return (
+        f"def f(x):\n    y = np.zeros({count}) + x[0]\n    z = y[1:]\n"
+        f"    for i in range(1, {count}):\n        z[:i] *= 0.8\n"
+        "        np.clip(z, -0.7, 0.7, out=z)\n    return np.sum(np.sin(y))\n"
+    )
+
+
 TEXTS = {
     "assignments": lines("y = np.sin(y) * 0.{k} + x"),
     "item writes": lines("z[{k}] = x[{j}] * {k}.5"),
@@ -119,6 +128,7 @@ TEXTS = {
     "branches beside names": branches_beside_names,
     "calls of a helper": helped,
     "comprehensions": comprehended,
+    "unrolled loops": unrolled,
 }
 #: Branches in each other, of which a function is made for every so many; and handlers, whose flags
 #: are looked at in each branch that follows.

@@ -97,7 +97,7 @@ def _step(step: Any) -> str:
     summary = (inspect.getdoc(step) or "").partition("\n\n")[0].replace("\n", " ")
     inner = [] if inspect.isfunction(step) else fields(step)
     parts = [(each.name, tuple(passes_of(getattr(step, each.name)))) for each in inner]
-    listed = "".join(f"\n   - `{name}`: {_quoted(names)}" for name, names in parts)
+    listed = "".join(f"\n   - `{name}`: {_quoted(names)}" for name, names in parts if names)
     return f"*{name}*: {summary.replace('``', '`')}{listed}"
 
 

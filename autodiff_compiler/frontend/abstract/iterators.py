@@ -34,6 +34,7 @@ from autodiff_compiler.operators.indexing import indexing
 KIND = "iterator"
 #: Classes of iterators without an end.
 ENDLESS = (itertools.count, itertools.cycle)
+_NUMBERS_AND_TEXT = (int, float, complex, bool, str, bytes, type(None))
 
 
 class End:
@@ -130,6 +131,10 @@ def remaining_items(low: Evaluator, ref: HeapRef) -> Iterator[Any]:
 
 def items_of(low: Evaluator, value: Any) -> Iterator[Any]:
     """Yields the items of any iterable as ``remaining_items`` does."""
+    if isinstance(value, (tuple, range)) and all(type(item) in _NUMBERS_AND_TEXT for item in value):
+        # No write changes them, so they need no place in the heap, which each write goes through.
+        yield from value
+        return
     ref = iterator_over(low, value)
     yield from remaining_items(low, ref)
     if ref is not value:

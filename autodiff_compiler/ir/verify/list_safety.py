@@ -59,14 +59,16 @@ def list_changes(function: Function, in_place: bool) -> list[ListChange]:
     def changes(
         region: Region, around: tuple[Position, ...], known: frozenset[Value]
     ) -> Iterator[ListChange]:
-        known |= frozenset(region.params)
+        recent = [*region.params]  # Many operations change no list: sets are joined where one does.
         for place, op in enumerate(region.ops):
-            position = Position(region, place, known)
-            if is_list_change(op) and bool(op.attrs.get("in_place")) is in_place:
-                yield ListChange(position, around)
-            for inner in op.regions:
-                yield from changes(inner, (*around, position), known)
-            known |= frozenset(op.results)
+            if op.regions or is_list_change(op):
+                known, recent = known.union(recent), []
+                position = Position(region, place, known)
+                if is_list_change(op) and bool(op.attrs.get("in_place")) is in_place:
+                    yield ListChange(position, around)
+                for inner in op.regions:
+                    yield from changes(inner, (*around, position), known)
+            recent += op.results
 
     return [*changes(function.body, (), frozenset(function.params))]
 

@@ -162,6 +162,8 @@ class _Facts:
         self.aliases: Mapping[Value, AliasSet] = alias_sets(function.body)
         writes = (op for op in function.body.walk() if _writes(op))
         self.written = {result for op in writes for result in op.results}
+        #: The first value of each chain of updates, as far as the chains were followed.
+        self.chain_starts: dict[Value, Value] = {}
 
     def enter_loop(self, loop: Loop) -> None:
         self.loops[loop.position] = loop
@@ -181,7 +183,7 @@ class _Facts:
         seen, waiting = {victim}, [victim]
         written = self.aliases.get(writer.result, NONE)
         while waiting:
-            value = waiting.pop()
+            value = self.chain_start(waiting.pop())
             op = self.makers.get(value)
             further: Sequence[AnyOperand] = self.sources.get(value, ())
             if op is not None and op.name == "if" and any(map(self.is_unset, further)):
@@ -197,6 +199,22 @@ class _Facts:
             seen.update(new)
             waiting += new
         return parts, saved
+
+    def chain_start(self, value: Value) -> Value:
+        """Returns the first value of the chain of updates of one array that ends in ``value``."""
+        chain = []
+        while value not in self.chain_starts:
+            chain.append(value)
+            op = self.makers.get(value)
+            if op is None or op.viewed or value in self.sources:
+                break
+            shares = memory_effect(op).shares
+            if len(shares) != 1 or not isinstance(shares[0], Value):
+                break
+            value = shares[0]
+        start = self.chain_starts.get(value, value)
+        self.chain_starts.update(dict.fromkeys(chain, start))
+        return start
 
     def is_unset(self, operand: AnyOperand) -> bool:
         """True if ``operand`` stands for a value that its branch does not have."""
@@ -302,16 +320,43 @@ def _with_early_readers(
         return _with_early_readers(region, moves, facts)
 
     ops = [map_regions(op, inner) for op in region.ops]
+    order = _Order(ops)
     for reader, writer in moves:
-        places = {result: place for place, op in enumerate(ops) for result in _all_results(op)}
-        late, early = places.get(reader), places.get(writer)
-        if late is None or early is None or late <= early:
-            continue
-        moved = _slice_of_reader(ops[early : late + 1], facts.may_move)
-        if moved:
-            rest = [op for op in ops[early : late + 1] if op not in moved]
-            ops[early : late + 1] = [*moved, *rest]
-    return with_ops(region, ops)
+        late, early = order.places.get(reader), order.places.get(writer)
+        if late is not None and early is not None:
+            order.move(late, early, facts.may_move)
+    return with_ops(region, [ops[place] for place in sorted(range(len(ops)), key=order.keys.__getitem__)])
+
+
+class _Order:
+    """The order of operations of which some move before others, without a copy for each move.
+
+    places   the place of the operation that computes each value, here or in its regions.
+    keys     the sort key of each operation: its place, or that of the write that it goes before.
+    """
+
+    def __init__(self, ops: Sequence[Op]):
+        self.ops = ops
+        self.places = {value: n for n, op in enumerate(ops) for value in _all_results(op)}
+        self.keys = {n: (n, True, 0) for n in range(len(ops))}
+        self.moves = 0
+
+    def move(self, reader: int, writer: int, may_move: Callable[[Op], bool]) -> None:
+        """Moves a reader, with what it depends on, before a write, unless it depends on that."""
+        moved: set[int] = set()
+        waiting = [reader]
+        while waiting:
+            place = waiting.pop()
+            if place in moved or self.keys[place] < self.keys[writer]:
+                continue
+            if place == writer or not may_move(self.ops[place]):
+                return
+            moved.add(place)
+            used = (self.places.get(value) for value in uses_of(self.ops[place]))
+            waiting += [each for each in used if each is not None]
+        for place in sorted(moved, key=self.keys.__getitem__):
+            self.moves += 1
+            self.keys[place] = writer, False, self.moves
 
 
 def _all_results(op: Op) -> Iterator[Value]:
@@ -319,19 +364,3 @@ def _all_results(op: Op) -> Iterator[Value]:
     for region in op.regions:
         for each in region.walk():
             yield from each.results
-
-
-def _slice_of_reader(ops: Sequence[Op], may_move: Callable[[Op], bool]) -> list[Op]:
-    """Returns the last of ``ops`` and the operations that it depends on.
-
-    Returns none if the first is one of them, or one that may not move.
-    """
-    moved: list[Op] = []
-    read: set[Value] = set()
-    for op in reversed(ops):
-        if op is ops[-1] or not read.isdisjoint(op.results):
-            if op is ops[0] or not may_move(op):
-                return []
-            moved.append(op)
-            read.update(uses_of(op))
-    return moved[::-1]
