@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import sys
+import traceback
 
 import numpy as np
 
 from autodiff_compiler.abstract_arguments import required
 from autodiff_compiler.cli.exit_codes import ExitCode, UsageError
 from autodiff_compiler.cli.inputs import arguments, drawn
-from autodiff_compiler.cli.targets import load_target
+from autodiff_compiler.cli.targets import load_target, split_target
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.emit.memory_report.table import columns
-from autodiff_compiler.errors import by_code, page
+from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.frontend.numpy_rules.names import supported_names
 from autodiff_compiler.pipeline import PIPELINE, SIMPLIFY
 from autodiff_compiler.stages import listing
@@ -33,11 +35,31 @@ def check(options: argparse.Namespace) -> ExitCode:
     inputs = [drawn(each, rng, tensors) for each in given]
     bound = {name: drawn(each, rng, tensors) for name, each in keywords.items()}
     modes = ("reverse", "forward") if options.mode == "both" else (options.mode,)
-    report = check_grads(
-        fn, inputs, modes=modes, order=options.order, seed=options.seed, keywords=bound
-    )
+    try:
+        report = check_grads(
+            fn, inputs, modes=modes, order=options.order, seed=options.seed, keywords=bound
+        )
+    except (CompileError, InternalError, AssertionError):
+        raise
+    except Exception as error:
+        raise _as_usage_error(error, options.target) from error
     print(report)
     return ExitCode.OK
+
+
+def _as_usage_error(error: Exception, target: str) -> Exception:
+    """Returns the UsageError of an exception that the code of ``target`` raises at these inputs.
+
+    Other exceptions are returned as they are.
+    """
+    path, name = split_target(target)
+    frames = traceback.extract_tb(error.__traceback__)
+    real = os.path.realpath(path)
+    lines = [each.lineno for each in frames if os.path.realpath(each.filename) == real]
+    if not lines:
+        return error
+    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    return UsageError(f"at these inputs {name} raises {cause} ({path}, line {lines[-1]})")
 
 
 def explain(options: argparse.Namespace) -> ExitCode:

@@ -24,7 +24,7 @@ def load_target(target: str) -> Any:
 
     A class is called without arguments; so is the class of a method.
     """
-    file, name = _divided(target)
+    file, name = split_target(target)
     path = Path(file)
     if not path.is_file():
         raise UsageError(f"there is no file {file}")
@@ -43,7 +43,7 @@ def load_target(target: str) -> Any:
     return target_object
 
 
-def _divided(target: str) -> tuple[str, str]:
+def split_target(target: str) -> tuple[str, str]:
     """Divides ``FILE:NAME`` after '.py', since arguments may hold colons."""
     file, colon, name = target.partition(".py:")
     if colon:

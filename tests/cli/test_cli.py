@@ -206,6 +206,31 @@ def test_check(file, capsys):
     assert main(["check", f"{file}:unloved", "--input", "f64[b]", "--input", "int"]) == 0
 
 
+def test_check_says_what_the_function_raises(tmp_path, capsys):
+    path = tmp_path / "raising.py"
+    text = "import numpy as np\n\ndef f(x):\n    return np.sum(x) * missing\n"
+    text += (
+        "\ndef g(x):\n    if len(x) > 2:\n        raise ValueError('too\\nlong')\n    return x\n"
+    )
+    path.write_text(text)
+    for name, line in {
+        "f": "NameError: name 'missing' is not defined", "g": "ValueError: too",
+    }.items():  # fmt: skip
+        assert main(["check", f"{path}:{name}", "--input", "f64[3]"]) == ExitCode.USAGE
+        error = capsys.readouterr().err
+        assert line in error and f"({path}, line {4 if name == 'f' else 8})" in error
+        assert error.count("\n") == 1
+
+
+def test_check_passes_on_a_fault_of_its_own(file, monkeypatch):
+    def fault(*_, **__):
+        raise KeyError("lost")
+
+    monkeypatch.setattr("autodiff_compiler.cli.commands.check_grads", fault)
+    with pytest.raises(KeyError):
+        main(["check", f"{file}:product", *X, *Y])
+
+
 def test_check_finds_what_is_wrong(file, capsys, monkeypatch):
     def disagree(*_, **__):
         raise AssertionError("the gradient of order 1 in 'x' is wrong")

@@ -325,7 +325,7 @@ def _with_early_readers(
         late, early = order.places.get(reader), order.places.get(writer)
         if late is not None and early is not None:
             order.move(late, early, facts.may_move)
-    return with_ops(region, [ops[place] for place in sorted(range(len(ops)), key=order.keys.__getitem__)])
+    return with_ops(region, order.ordered())
 
 
 class _Order:
@@ -357,6 +357,10 @@ class _Order:
         for place in sorted(moved, key=self.keys.__getitem__):
             self.moves += 1
             self.keys[place] = writer, False, self.moves
+
+    def ordered(self) -> list[Op]:
+        """Returns the operations in the new order."""
+        return [self.ops[place] for place in sorted(self.keys, key=self.keys.__getitem__)]
 
 
 def _all_results(op: Op) -> Iterator[Value]:
