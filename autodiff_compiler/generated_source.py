@@ -43,11 +43,14 @@ from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, i
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.arguments import check_not_whole_numbers, is_numpy_call, signatures
+from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 
 Made = TypeVar("Made")
 
 MODES = ("reverse", "forward", "value")
+#: Prints a function of loop nests.
+print_nests = imported_late("autodiff_compiler.loop_ir.printer", "print_nests")
 
 #: The table of the values saved for backward: what ``stage`` may name besides a stage.
 MEMORY = "memory"
@@ -89,7 +92,9 @@ def gradient_source(
     opt_level   0, 1, 2 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
     stage       a stage of the compiler, after which the program is printed: ``typed``, ``stable``,
                 ``primal``, ``derivative``, ``simplified``, ``scheduled``, ``buffers`` or ``source``
-                (see ``docs/passes.md``); ``memory`` for a table of the saved values.
+                (see ``docs/passes.md``); ``memory`` for a table of the saved values. C has the
+                stages ``typed``, ``stable``, ``primal``, ``gradient``, ``nests`` (loop nests) and
+                ``c`` (or ``source``).
     stabilise   True if formulas that overflow or cancel are replaced by stable operators (None: as
                 ``set_context`` says, which is yes if it says nothing).
     target      "numpy" or "c" (None: as ``set_context`` says). C raises a CallError where a
@@ -125,10 +130,13 @@ def stage_text(program: Program, stage: str) -> str:
     stages = pipeline.PIPELINES[target].names
     stage = "c" if (target, stage) == ("c", "source") else stage
     if stage not in (*stages, MEMORY):
-        raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(stages)}")
+        raise CallError(
+            f"there is no stage '{stage}' for target='{target}'", f"use one of {', '.join(stages)}"
+        )
     if stage != MEMORY:
         program = _run(program, stage)
-        roots = map(print_functions, program.functions)
+        printed = print_nests if program.nests else print_functions
+        roots = map(printed, program.nests or program.functions)
         return program.source or "\n".join(text.rstrip("\n") + "\n" for text in roots)
     if not program.request.differentiates:
         raise CallError(

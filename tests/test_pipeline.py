@@ -24,7 +24,7 @@ from autodiff_compiler.ir.verify.structure import FORMS
 from autodiff_compiler.passes.derivative.write_disjoint_parts import write_disjoint_parts
 from autodiff_compiler.passes.registry import BY_NAME
 from autodiff_compiler.passes.simplify.dce import dce
-from autodiff_compiler.pipeline import PIPELINE
+from autodiff_compiler.pipeline import NATIVE, PIPELINE
 from autodiff_compiler.stages import driver
 
 ROOT = Path(__file__).parents[1]
@@ -67,13 +67,17 @@ def test_the_documents_name_the_stages() -> None:
 
 
 def test_the_command_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(STAGES) == [*PIPELINE.names, MEMORY]
+    assert list(STAGES) == [*PIPELINE.names, "gradient", "nests", "c", MEMORY]
+    assert {*STAGES} == {*PIPELINE.names, *NATIVE.names, MEMORY}
     with pytest.raises(SystemExit):
         cli.main(["dump", "--help"])
-    assert ", ".join(PIPELINE.names) in " ".join(capsys.readouterr().out.split())
+    help = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(PIPELINE.names) in help and ", ".join(NATIVE.names) in help
     doc = " ".join(str(ms.gradient_source.__doc__).split())
     named = doc.partition("stage a stage")[2].partition("(see")[0]
     assert tuple(re.findall(r"``(\w+)``", named)) == PIPELINE.names
+    named = doc.partition("C has the stages")[2].partition("(or")[0]
+    assert tuple(re.findall(r"``(\w+)``", named)) == NATIVE.names
 
 
 def test_the_verifier_sees_every_stage() -> None:

@@ -20,7 +20,9 @@ from autodiff_compiler.ops.transforms.gradient import grad
 from autodiff_compiler.ops.transforms.vmap import vmap
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed
-from autodiff_compiler.passes.registry import BY_NAME
+from autodiff_compiler.passes.nests.pipeline import NEST_PASSES
+from autodiff_compiler.passes.registry import REGISTRY, Pass
+from autodiff_compiler.pipeline import PIPELINES
 
 #: The values of ``--transform``: each takes a function and the positions to differentiate.
 TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
@@ -31,6 +33,8 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
     "vmap": lambda fn, place: vmap(fn),
     "vmap-grad": lambda fn, place: vmap(grad(fn, place)),
 }
+#: The passes on IR and those on loop nests.
+ALL_PASSES: Mapping[str, Pass] = {each.name: each for each in (*REGISTRY, *NEST_PASSES)}
 
 
 def dump(options: argparse.Namespace) -> ExitCode:
@@ -41,7 +45,7 @@ def dump(options: argparse.Namespace) -> ExitCode:
     log, names = PassLog(), _passes_named(options)
     with observed(log) if names or options.time_passes else nullcontext():
         if names:
-            gradient_source(fn, *given, stage="buffers", **flags)
+            gradient_source(fn, *given, **flags)
             _write(log.diff(names) if options.diff else log.dump(names), options.out)
             _note_unchanged(options, log)
         elif options.out is not None and options.stage in (None, "source"):
@@ -83,11 +87,13 @@ def _request(
 def _passes_named(options: argparse.Namespace) -> Sequence[str]:
     """Returns the passes whose changes are printed; none if the text of a stage is."""
     for name in options.dump_after:
-        if name not in BY_NAME:
-            like = nearest(name, BY_NAME) or next((one for one in BY_NAME if name in one), None)
+        if name not in ALL_PASSES:
+            within = (one for one in ALL_PASSES if name in one)
+            like = nearest(name, ALL_PASSES) or next(within, None)
             hint = f"; did you mean '{like}'?" if like else "."
-            raise UsageError(f"there is no pass '{name}'{hint} The passes are {', '.join(BY_NAME)}")
-    names = options.dump_after or (tuple(BY_NAME) if options.diff else ())
+            listed = ", ".join(ALL_PASSES)
+            raise UsageError(f"there is no pass '{name}'{hint} The passes are {listed}")
+    names = options.dump_after or (tuple(ALL_PASSES) if options.diff else ())
     if names and options.stage is not None:
         option = "--dump-after" if options.dump_after else "--diff"
         raise UsageError(f"--stage and {option} cannot both be given")
@@ -96,12 +102,22 @@ def _passes_named(options: argparse.Namespace) -> Sequence[str]:
 
 def _note_unchanged(options: argparse.Namespace, log: PassLog) -> None:
     """Reports on standard error the passes of ``--dump-after`` that have nothing to print."""
-    changed = {each.name for each, _, _ in log.changes(BY_NAME)}
+    ran = {each.name for each in log.applications}
+    changed = {each.name for each, _, _ in log.changes()}
     for name in options.dump_after:
-        if options.level not in BY_NAME[name].levels:
+        if options.level not in ALL_PASSES[name].levels:
             print(f"{name} does not run at -O{options.level}", file=sys.stderr)
+        elif name not in ran and len(targets := _targets_of(name)) == 1:
+            print(f"{name} runs for --target {targets[0]} alone", file=sys.stderr)
         elif name not in changed:
             print(f"{name} changed nothing", file=sys.stderr)
+
+
+def _targets_of(name: str) -> list[str]:
+    """Returns the targets for which a pass runs."""
+    if any(each.name == name for each in NEST_PASSES):
+        return ["c"]
+    return [target for target, pipeline in PIPELINES.items() if pipeline.has_pass(name)]
 
 
 def _write(text: str, out: str | None) -> None:

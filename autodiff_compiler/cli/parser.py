@@ -10,7 +10,7 @@ from autodiff_compiler.cli.dump import TRANSFORMS, dump
 from autodiff_compiler.cli.exit_codes import ExitCode
 from autodiff_compiler.common.context import LEVELS, TARGETS
 from autodiff_compiler.generated_source import MEMORY, MODES
-from autodiff_compiler.pipeline import PIPELINE
+from autodiff_compiler.pipeline import NATIVE, PIPELINE
 from autodiff_compiler.version import __version__
 
 EPILOG = """\
@@ -28,8 +28,10 @@ types of arguments, for --input:
   n=3 kind='sum'                  a literal: a compile-time constant
 """
 
+#: The stages of the C target alone.
+OF_C = tuple(name for name in NATIVE.names if name not in PIPELINE.names)
 #: The values of ``--stage``. Its help does not list the table of memory.
-STAGES = (*PIPELINE.names, MEMORY)
+STAGES = (*PIPELINE.names, *OF_C, MEMORY)
 
 Run = Callable[[argparse.Namespace], ExitCode]
 
@@ -155,14 +157,16 @@ def _add_dump(command: argparse.ArgumentParser) -> None:
         "--stage",
         choices=STAGES,
         metavar="STAGE",
-        help=f"print the program after this stage: {', '.join(PIPELINE.names)} (default: source)",
+        help=f"print the program after this stage: {', '.join(PIPELINE.names)} (default: source); "
+        f"for C: {', '.join(NATIVE.names)}",
     )
     command.add_argument(
         "--dump-after",
         metavar="PASS",
         action="append",
         default=[],
-        help="print the IR after each change by this pass, instead of the source; may be repeated",
+        help="print the IR, or the loop nests, after each change by this pass, instead of the "
+        "source; may be repeated",
     )
     command.add_argument(
         "--diff",

@@ -44,7 +44,7 @@ from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.loop_ir import nodes as loop_ir
 from autodiff_compiler.loop_ir.printer import print_nests
 from autodiff_compiler.passes.manager import operation_count
-from autodiff_compiler.passes.registry import BY_NAME, Pass
+from autodiff_compiler.passes.registry import Pass
 
 HEAD = ("pass", "runs", "changed", "ops +/-", "seconds")
 
@@ -101,21 +101,23 @@ class PassLog:
         number = len(self.applications) + 1
         self.applications.append(Application(number, each.name, before, after, seconds))
 
-    def changes(self, names: Container[str]) -> Iterator[tuple[Application, str, str]]:
+    def changes(
+        self, names: Container[str] | None = None
+    ) -> Iterator[tuple[Application, str, str]]:
         """Yields the applications of these passes that changed the IR, with the IR before and
-        after.
+        after. Without names it does so for all passes, those on loop nests included.
         """
         for each in self.applications:
-            if each.name in names and each.changed:
+            if (names is None or each.name in names) and each.changed:
                 before, after = each.texts()
                 if before or after:
                     yield each, "\n".join(before), "\n".join(after)
 
-    def dump(self, names: Container[str] = BY_NAME) -> str:
+    def dump(self, names: Container[str] | None = None) -> str:
         """Returns the functions that these passes changed, after each change."""
         return "\n".join(f"# {each.title}\n{after}" for each, _, after in self.changes(names))
 
-    def diff(self, names: Container[str] = BY_NAME) -> str:
+    def diff(self, names: Container[str] | None = None) -> str:
         """Returns each change that these passes made, as a unified diff of the IR."""
         diffs = [
             "".join(
@@ -137,7 +139,8 @@ class PassLog:
             by_name.setdefault(each.name, []).append(each)
         groups = sorted(by_name.items(), key=lambda item: -_seconds(item[1]))
         rows = [_row(name, group) for name, group in [*groups, ("total", self.applications)]]
-        return "".join(map(_line, [HEAD, *rows]))
+        width = max(len(name) for name, *_ in rows)
+        return "".join(_line(row, width) for row in [HEAD, *rows])
 
 
 def _with_callees(function: Function | loop_ir.Function) -> tuple[Any, ...]:
@@ -166,9 +169,8 @@ def _row(name: str, group: list[Application]) -> tuple[str, ...]:
     return name, str(len(group)), str(len(changed)), shown, f"{_seconds(group):.4f}"
 
 
-def _line(row: tuple[str, ...]) -> str:
+def _line(row: tuple[str, ...], width: int) -> str:
     name, *numbers = row
-    width = max(map(len, BY_NAME))
     return name.ljust(width) + "".join(number.rjust(12) for number in numbers) + "\n"
 
 

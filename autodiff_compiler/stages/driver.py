@@ -77,6 +77,10 @@ class Pipeline:
                     break
         return program
 
+    def has_pass(self, name: str) -> bool:
+        """True if a pass on IR runs in one of the stages."""
+        return any(name in stage.passes for stage in self.stages)
+
     def stage_of(self, name: str) -> str:
         """Returns the name of the first stage in which a pass runs."""
         return next(stage.name for stage in self.stages if name in stage.passes)

@@ -38,7 +38,9 @@ pass made. `dump --diff` prints all changes, and `dump --time-passes` the cost o
 {passes}
 ## Passes on loop nests
 
-They run for the C target alone, after the lowering to loop nests, in this order: {order}.
+They run for the C target alone, after the lowering to loop nests, in this order: {order}. \
+`dump --target c --stage nests` prints the loop nests that they leave. `--dump-after PASS`, \
+`--diff` and `--time-passes` show them as they show passes on IR.
 
 | name | levels | summary |
 |---|---|---|

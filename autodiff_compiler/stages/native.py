@@ -36,7 +36,8 @@ def lower_nests(program: Program) -> Program:
 
 def optimise_nests(program: Program) -> Program:
     """Runs the passes on loop nests."""
-    return replace(program, nests=tuple(map(optimise, program.nests)))
+    level = program.request.opt_level
+    return replace(program, nests=tuple(optimise(nest, level) for nest in program.nests))
 
 
 def emit_c_files(program: Program) -> Program:

@@ -11,12 +11,15 @@ import pytest
 
 from autodiff_compiler import __version__
 from autodiff_compiler.cli import ExitCode, main
+from autodiff_compiler.loop_ir.reader import read_nests
+from autodiff_compiler.passes.nests.pipeline import BY_NAME as NESTS
 from autodiff_compiler.passes.registry import BY_NAME
+from tests.loop_ir.interpreter import run_nests
 
 NET = """\
 import numpy as np
 
-from autodiff_compiler import Parameter, nn
+from autodiff_compiler import Parameter, nn, ops
 
 
 class Net(nn.Cell):
@@ -56,6 +59,10 @@ def wrong(x):
 
 def twice(x):
     return (x + 0.0) * (x + 0.0)
+
+
+def thrice(x):
+    return ops.sin(x * x) * 1.5
 
 
 def unloved(x, n):
@@ -179,6 +186,8 @@ def test_passes_that_print_nothing_say_why(file, capsys):
     [
         (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are reso"),
         (("--dump-after", "tile"), "there is no pass 'tile'; did you mean 'tile_elementwise'?"),
+        (("--dump-after", "fuse_loop", "--target", "c"), "did you mean 'fuse_loops'?"),
+        (("--dump-after", "contract"), "did you mean 'contract_arrays'?"),
         (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are resolve_empty_sums, st"),
         (("--dump-after", "cse", "--stage", "typed"), "--stage and --dump-after cannot both"),
         (("--diff", "--stage", "source"), "--stage and --diff cannot both be given"),
@@ -188,6 +197,62 @@ def test_options_of_passes_that_make_no_sense(file, capsys, options, words):
     assert main(["dump", f"{file}:product", *X, *Y, *options]) == ExitCode.USAGE
     captured = capsys.readouterr()
     assert words in captured.err and captured.out == ""
+
+
+C = ("--target", "c")
+
+
+def applied(text, word="# application"):
+    """Return the names of the passes whose changes are printed."""
+    return re.findall(rf"^{word} \d+: (\w+)$", text, re.MULTILINE)
+
+
+def test_the_nests_of_c(file, capsys):
+    assert main(["dump", f"{file}:product", *X, *Y, *C, "--stage", "nests"]) == 0
+    nests = capsys.readouterr().out
+    sizes = np.array([2.0, -3.0]), np.array([5.0, 7.0])
+    (d_x,) = run_nests(read_nests(nests), sizes)
+    np.testing.assert_array_equal(d_x, sizes[1])
+    assert main(["dump", f"{file}:product", *X, *Y, "--stage", "nests"]) == ExitCode.REFUSED
+    assert "there is no stage 'nests' for target='numpy'" in capsys.readouterr().err
+
+
+def test_dump_after_a_pass_on_nests(file, capsys):
+    dump = ("dump", f"{file}:thrice", *X, *C)
+    assert main([*dump, "--dump-after", "fuse_loops", "--dump-after", "cse"]) == 0
+    captured = capsys.readouterr()
+    names = applied(captured.out)
+    assert names.count("fuse_loops") == 1 and names[-1] == "fuse_loops" and captured.err == ""
+    assert {*names} <= {"cse", "fuse_loops"}
+    fused = read_nests(captured.out.rpartition(": fuse_loops\n")[2])
+    (d_x,) = run_nests(fused, [np.array([0.5, -2.0])])
+    np.testing.assert_allclose(d_x, [1.5 * np.cos(0.25), -6.0 * np.cos(4.0)])
+
+
+def test_diff_and_time_of_passes_on_nests(file, capsys):
+    dump = ("dump", f"{file}:thrice", *X, *C)
+    assert main([*dump, "--diff", "--time-passes"]) == 0
+    captured = capsys.readouterr()
+    names = applied(captured.out, "--- before application")
+    assert "fuse_loops" in names and {*names} & {*BY_NAME}
+    rows = {line.split()[0]: line.split()[1:3] for line in captured.err.splitlines()}
+    assert rows["fuse_loops"] == ["1", "1"] and rows["contract_arrays"][0] == "2"
+    assert {*rows} <= {*BY_NAME, *NESTS, "pass", "total"}
+    assert main([*dump, "--diff", "--dump-after", "fuse_loops"]) == 0
+    assert applied(capsys.readouterr().out, "--- before application") == ["fuse_loops"]
+
+
+def test_passes_that_do_not_run_say_why(file, capsys):
+    dump = ("dump", f"{file}:product", *X, *Y, "--dump-after")
+    for pass_, options, why in [
+        ("fuse_loops", (), "fuse_loops runs for --target c alone"),
+        ("fuse_loops", (*C, "-O0"), "fuse_loops does not run at -O0"),
+        ("carry_in_place", C, "carry_in_place runs for --target numpy alone"),
+        ("assign_workspace", C, "assign_workspace changed nothing"),
+    ]:
+        assert main([*dump, pass_, *options]) == 0
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", why + "\n")
 
 
 def test_diff_to_a_file(file, tmp_path, capsys):

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import gradient_source
-from autodiff_compiler.common.context import LEVELS
+from autodiff_compiler.common.context import LEVELS, TARGETS
 from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.parser import parse_function, parse_functions
 from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.loop_ir.nodes import Function as Nests
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed, on_functions, run_pass, run_until_stable
+from autodiff_compiler.passes.nests.pipeline import BY_NAME as NESTS
+from autodiff_compiler.passes.nests.pipeline import ORDER
 from autodiff_compiler.passes.registry import BY_NAME, REGISTRY
 
 TEXT = """
@@ -50,10 +53,10 @@ def straight(x, w):
     return np.sum(np.exp(x @ w) * x)
 
 
-def log_of(fn, level: int, size: str = "f64[4,4]") -> tuple[PassLog, str]:
+def log_of(fn, level: int, target: str = "numpy") -> tuple[PassLog, str]:
     log = PassLog()
     with observed(log):
-        text = gradient_source(fn, size, size, opt_level=level)
+        text = gradient_source(fn, "f64[4,4]", "f64[4,4]", opt_level=level, target=target)
     return log, text
 
 
@@ -75,6 +78,19 @@ def test_every_pass_of_a_level_runs(level: int) -> None:
     log, _ = log_of(recurrent, level)
     wanted = {each.name for each in REGISTRY if level in each.levels}
     assert {each.name for each in log.applications} == wanted
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_log_has_the_passes_on_ir_and_on_nests(level: int) -> None:
+    log, _ = log_of(straight, level, "c")
+    names = [each.name for each in log.applications]
+    wanted = [name for name in ORDER if level in NESTS[name].levels]
+    assert names[-len(wanted) :] == wanted and "dce" in names[: -len(wanted)]
+    before, after = (
+        [type(form) for form in forms]
+        for forms in zip(*((each.before, each.after) for each in log.applications))
+    )
+    assert before == after == [Function] * (len(names) - len(wanted)) + [Nests] * len(wanted)
 
 
 def test_a_pass_is_timed_and_counted() -> None:
@@ -111,9 +127,11 @@ def test_callees_that_a_pass_changes_are_shown() -> None:
     assert [part.strip("\n") for part in parts] == [text.strip("\n") for text in texts]
 
 
-def test_a_diff_leads_from_before_to_after() -> None:
-    log, _ = log_of(recurrent, 1)
-    shown = list(log.changes(BY_NAME))
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_diff_leads_from_before_to_after(target: str) -> None:
+    log, _ = log_of(recurrent, 1, target)
+    shown = list(log.changes())
+    assert len(shown) > len([*log.changes(BY_NAME)]) or target == "numpy"
     assert shown
     for each, before, after in shown:
         assert each.changed and before != after
