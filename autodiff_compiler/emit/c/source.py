@@ -15,6 +15,7 @@ from autodiff_compiler.emit.c.expressions import (
     may_wrap,
 )
 from autodiff_compiler.emit.c.library import FUNCTIONS, functions_for
+from autodiff_compiler.emit.c.products import NAMES, product_lines
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
@@ -65,26 +66,6 @@ struct Services {
   int64_t *details;
 };
 """
-#: The product of two matrices with any strides; columns of the right one should be near each other.
-PRODUCT = """\
-/* result (m, n) = left (m, k) @ right (k, n), added to it if adds */
-static void product_{short}(
-    int64_t m, int64_t n, int64_t k, {type} *restrict c, int64_t c0, int64_t c1,
-    const {type} *restrict a, int64_t a0, int64_t a1, const {type} *restrict b, int64_t b0,
-    int64_t b1, _Bool adds) {{
-  for (int64_t i = 0; i < m; i++) {{
-    if (!adds)
-      for (int64_t j = 0; j < n; j++) c[i * c0 + j * c1] = 0;
-    for (int64_t q = 0; q < k; q++) {{
-      const {type} x = a[i * a0 + q * a1];
-      if (b1 == 1 && c1 == 1)
-        for (int64_t j = 0; j < n; j++) c[i * c0 + j] += x * b[q * b0 + j];
-      else
-        for (int64_t j = 0; j < n; j++) c[i * c0 + j * c1] += x * b[q * b0 + j * b1];
-    }}
-  }}
-}}
-"""
 
 
 @dataclass(frozen=True)
@@ -121,7 +102,7 @@ class _Names:
             if wish[0].isdigit() or wish in RESERVED:
                 wish += "_"
             name, number = wish, 0
-            while name in self.taken or name in FUNCTIONS:
+            while name in self.taken or name in FUNCTIONS or name in NAMES:
                 number += 1
                 name = f"{wish}_{number}"
             self.taken.add(name)
@@ -135,13 +116,14 @@ class _Emitter:
         self.names = _Names()
         self.printer = ExpressionPrinter(self.names)
         self.lines: list[str] = []
-        self.products: dict[str, None] = {}
+        #: The dtypes of products, and whether some are large.
+        self.products: dict[str, bool] = {}
         statements = list(walk(function.body))
         used = dict.fromkeys(each for s in statements for each in _buffers(s))
         parameters = {*function.inputs, *function.outputs}
         self.temporaries = [b for b in used if b not in parameters and not b.grows]
         self.growing = [b for b in used if b.grows]
-        self.services = bool(self.growing) or any(isinstance(s, Product) for s in statements)
+        self.services = bool(self.growing) or any(map(_is_large, statements))
         self.workspace = 0
 
     def source(self) -> CSource:
@@ -174,8 +156,7 @@ class _Emitter:
         ]
         if self.services:
             lines += SERVICES.splitlines() + [""]
-        for dtype in self.products:
-            lines += PRODUCT.format(short=SHORT[dtype], type=C_TYPES[dtype]).splitlines() + [""]
+        lines += product_lines(self.products)
         library = functions_for(list(self.printer.functions))
         return lines + (library.splitlines() + [""] if library else [])
 
@@ -298,10 +279,14 @@ class _Emitter:
 
     def _product(self, product: Product, depth: int) -> None:
         dtype = product.result.buffer.dtype
-        self.products[dtype] = None
+        is_large = _is_large(product)
+        self.products[dtype] = self.products.get(dtype, False) or is_large
         matrices = ", ".join(map(self._matrix, (product.result, product.left, product.right)))
         sizes = f"{product.m}, {product.n}, {product.k}"
-        call = f"product_{SHORT[dtype]}({sizes}, {matrices}, {int(product.adds)});"
+        function = f"product_{SHORT[dtype]}("
+        if is_large:
+            function = f"large_{function}services, "
+        call = f"{function}{sizes}, {matrices}, {int(product.adds)});"
         self._line(call, depth, product.span)
 
     def _matrix(self, matrix: Matrix) -> str:
@@ -321,6 +306,13 @@ class _Emitter:
         )
         self._line(f"if (!{name}) return 1;", depth + 1)
         self._line("}", depth)
+
+
+def _is_large(statement: Statement) -> bool:
+    """True for a product that a BLAS computes."""
+    if not isinstance(statement, Product):
+        return False
+    return statement.m * statement.n * statement.k >= costs().blas_multiplications
 
 
 def _bytes(buffer: Buffer) -> int:
