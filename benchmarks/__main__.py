@@ -1,8 +1,9 @@
-"""``python -m benchmarks [--cpu] [names]``: a Markdown table of ours beside hand-written NumPy.
+"""``python -m benchmarks [--cpu] [--fresh] [names]``: a table of ours beside hand-written NumPy.
 
-Ours is measured at level 1, the default, and at level 2, which plans all memory.
+Ours is measured at level 1, the default, at level 2, which plans all memory, and as C.
 
-``--cpu`` counts the time on one core, for a machine that others use as well.
+``--cpu`` counts the time on one core, for a machine that others use as well. ``--fresh`` lets the
+allocator return freed memory to the system, as in a young process.
 
 ``python -m benchmarks calls`` measures what a cached call costs instead, and ``python -m benchmarks
 loops`` gradients of loops that write items, at three sizes. ``python -m benchmarks eager`` measures
@@ -17,17 +18,20 @@ import sys
 
 from benchmarks import call_overhead, eager, loops
 from benchmarks.measure import measure
-from benchmarks.peers.environments import DEFAULT, RUNNERS
-from benchmarks.rounds import ONE_CORE
+from benchmarks.peers.environments import DEFAULT, RUNNERS, C
+from benchmarks.rounds import ONE_CORE, STEADY
 from benchmarks.table import brief
 from benchmarks.workloads import WORKLOADS
 
 
 def main(names: list[str]) -> int:
     """Measures the workloads of these names, or all."""
-    if names[:1] == ["--cpu"]:
+    options = {name for name in names if name in ("--cpu", "--fresh")}
+    names = [name for name in names if name not in options]
+    if "--fresh" in options:
+        os.environ.update(dict.fromkeys(STEADY, "131072"))
+    if "--cpu" in options:
         os.environ.update(ONE_CORE)
-        names = names[1:]
         if names in (["calls"], ["eager"], ["loops"]):
             # Measured in a new process: this one has imported NumPy, and its BLAS has threads.
             return subprocess.call([sys.executable, "-m", "benchmarks", *names])
@@ -43,7 +47,7 @@ def main(names: list[str]) -> int:
         known = ", ".join([*WORKLOADS, "calls", "eager", "loops"])
         print(f"no workload {', '.join(strange)}; there are {known}", file=sys.stderr)
         return 2
-    found = [DEFAULT, "ours", "hand"]
+    found = [DEFAULT, "ours", C, "hand"]
     results = [each for name in names or WORKLOADS for each in measure(name, found)]
     print(brief(results))
     failed = [each for each in results if each.reason]

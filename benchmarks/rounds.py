@@ -17,6 +17,13 @@ ONE_CORE = {"BENCHMARK_CLOCK": "cpu"} | dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
 
+#: What makes glibc keep freed memory, as it does in any process that runs for some time.
+STEADY = {
+    "MALLOC_TRIM_THRESHOLD_": "1000000000",
+    "MALLOC_MMAP_THRESHOLD_": "1000000000",
+    "MALLOC_TOP_PAD_": "67108864",
+}
+
 
 def clock() -> float:
     """Seconds: of the day, or of the processor where ``BENCHMARK_CLOCK`` says ``cpu``, then with

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import limits
 from benchmarks.measure import Result
-from benchmarks.peers.environments import DEFAULT, RUNNERS
+from benchmarks.peers.environments import DEFAULT, RUNNERS, C
 from benchmarks.workloads import LOOPS
 
 Cell = Callable[[Result], str]
@@ -16,23 +16,25 @@ Section = tuple[str, list[str]]
 
 
 def brief(results: Sequence[Result]) -> str:
-    """Ours over hand-written at both levels, the geometric means, and what is over its limit.
-
-    The limits are those of level 2.
+    """Ours over hand-written at both levels and as C, the geometric means, and what is over its
+    limit.
     """
     lines = [
-        "| workload | time, -O1 | time, -O2 | -O2 at most | peak memory, -O1 | peak memory, -O2 "
-        "| first call, -O1 | first call, -O2 |",
-        f"|---{'|---:' * 7}|",
+        "| workload | time, -O1 | time, -O2 | -O2 at most | time, C | C at most | memory, -O1 "
+        "| memory, -O2 | first call, -O1 | first call, -O2 | first call, C |",
+        f"|---{'|---:' * 10}|",
     ]
     for name in _workloads(results):
-        both = [_of(peer, name, results) for peer in (DEFAULT, "ours")]
-        times = [*(_ratio(each, results) for each in both), f"{limits.time_of(name):.2f}"]
-        memory = [_allocated(each, results) for each in both]
-        first = [f"{each.first * 1e3:.0f} ms" for each in both]
+        ours = [_of(peer, name, results) for peer in (DEFAULT, "ours", C)]
+        plain, planned, native = (_ratio(each, results) for each in ours)
+        times = [plain, planned, f"{limits.time_of(name):.2f}"]
+        times += [native, f"{limits.C_TIME[name]:.2f}"]
+        memory = [_allocated(each, results) for each in ours[:2]]
+        first = [f"{each.first * 1e3:.0f} ms" for each in ours]
         lines.append(f"| {name} | {' | '.join([*times, *memory, *first])} |")
-    means = " | ".join(f"{mean(results, peer):.2f}" for peer in (DEFAULT, "ours"))
-    lines.append(f"| geometric mean | {means} | {limits.MEAN:.2f} | | | | |")
+    plain, planned, native = (f"{mean(results, peer):.2f}" for peer in (DEFAULT, "ours", C))
+    means = [plain, planned, f"{limits.MEAN:.2f}", native, f"{limits.C_MEAN:.2f}"]
+    lines.append(f"| geometric mean | {' | '.join(means)} |{' |' * 5}")
     return "\n".join([*lines, "", _verdict(results)])
 
 
@@ -107,8 +109,12 @@ def _verdict(results: Sequence[Result]) -> str:
                 beyond.append(f"{each.workload} (memory {memory:.2f})")
             if jax and jax[0] < limits.FIRST * each.first:
                 beyond.append(f"{each.workload} (JAX's first call {jax[0] / each.first:.1f} ours)")
-    if (found := mean(results, "ours")) > limits.MEAN:
-        beyond.append(f"the mean ({found:.2f})")
+        if each.peer == C and (time := ratio(each, results)):
+            if time > limits.C_TIME[each.workload]:
+                beyond.append(f"{each.workload} (time of C {time:.3f})")
+    for peer, name, most in (("ours", "mean", limits.MEAN), (C, "mean of C", limits.C_MEAN)):
+        if (found := mean(results, peer)) > most:
+            beyond.append(f"the {name} ({found:.2f})")
     return f"Outside the limits: {', '.join(beyond)}." if beyond else "All within the limits."
 
 

@@ -72,6 +72,9 @@ def compile_fast_call(
     writer = _Writer(unit, slots, gradient, apply_pullback is not None)
     if not writer.is_simple:
         return None
+    if _is_joint_native(unit) and not writer.later:
+        direct = _DirectWriter(unit, slots, gradient, False)
+        writer = direct if direct.packing is not None else writer
     names = {
         "forward": loaded.forward,
         "backward": loaded.backward,
@@ -115,6 +118,8 @@ class _Writer:
     later  True if the call returns a pullback: the sensitivity is given later.
     main   the type of the differentiated output, of the sensitivity and of the tangent.
     """
+
+    checks_hooks = True
 
     def __init__(
         self,
@@ -172,8 +177,13 @@ class _Writer:
 
     def text(self) -> tuple[list[str], dict[str, Any]]:
         """Returns the lines of the function's body, and the constants."""
+        lines, constants = self._checks(self._arguments())
+        return [*lines, "unit.calls += 1", *self._run()], self.constants | constants
+
+    def _checks(self, arguments: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        """Returns lines that refuse a call unlike the earlier one, and their constants."""
         guard, constants = guard_lines(self.compiled.guards, self.compiled.hoisted)
-        checks = [*self._arguments(), *guard]
+        checks = [*arguments, *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
             values = {name: getattr(self.request, name) for name in OF_REQUEST}
             if self.unit.has_target_of_its_own:
@@ -181,8 +191,7 @@ class _Writer:
             other = (f"settings[{name!r}] != {value!r}" for name, value in values.items())
             checks.append(f"if {' or '.join(other)}: return False")
         lines = ["try:", *(f"    {line}" for line in checks)]
-        lines += ["except Exception:", "    return False", "unit.calls += 1"]
-        return [*lines, *self._run()], self.constants | constants
+        return [*lines, "except Exception:", "    return False"], constants
 
     # ---- arguments
 
@@ -196,7 +205,7 @@ class _Writer:
         lines = [f"{''.join(f'{name}, ' for name in names)}= args" if names else "() = args"]
         for name, slot in zip(self.given, self.slots):
             lines += self._argument(name, slot)
-            if type(slot) is Tensor:
+            if type(slot) is Tensor and self.checks_hooks:
                 lines.append(f"if {name}._hooks is not {self.constant(slot._hooks)}: return False")
         for name, slot in zip(self.dots, positions):
             lines += self._argument(name, self.slots[slot])
@@ -331,14 +340,8 @@ class _Writer:
         tensors = [self._tensor(name, bool(shape)) for name, shape in zip(names, shapes)]
         for more, _ in tensors:
             lines += more
-        names = [name for _, name in tensors]
-        parts = []
-        if gradient.position is not None:
-            first = _row(names[:inputs])
-            parts.append(first if gradient.position == ALL or inputs != 1 else names[0])
-        if gradient.by_list:
-            parts.append(_row(names[inputs:]))
-        return lines, parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        packed = _packed_gradients(gradient, tuple(name for _, name in tensors), inputs)
+        return lines, _tuple_text(packed)
 
     def _value(
         self, name: str, type_: Type, structure: Any, in_use: list[str]
@@ -391,6 +394,93 @@ class _Writer:
         ], tensor
 
 
+class _DirectWriter(_Writer):
+    """Writes a fast call of one C function, which checks its arguments and packs the results.
+
+    packing  what the call returns, with the numbers of the outputs; None if C cannot pack it.
+    """
+
+    checks_hooks = False  # C refuses a tensor with hooks
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.packing = self._packing()
+
+    def _packing(self) -> Any:
+        request, returned = self.request, self.unit.loaded.packing
+        if request.tangent or request.sens == "given" or _holds_list(self.compiled.structure):
+            return None
+        if any(type(slot) is Tensor and slot._hooks for slot in self.slots):
+            return None
+        if not request.differentiates:
+            return returned
+        value, gradients = returned if request.returns_value else (None, returned)
+        assert self.gradient is not None
+        packed = _packed_gradients(
+            self.gradient, _items(gradients, self._gradient_count), len(self.compiled.positions)
+        )
+        if self.gradient.value:
+            return value, packed
+        if isinstance(self.compiled.output, TupleType) and request.aux:
+            return None
+        return packed
+
+    @property
+    def _gradient_count(self) -> int:
+        return len(self.compiled.positions) + len(self.compiled.weights)
+
+    def text(self) -> tuple[list[str], dict[str, Any]]:
+        """Returns the lines of the function's body, and the constants."""
+        compiled = self.compiled
+        inputs = [self.slots[slot] for slot in compiled.dynamic_slots]
+        names = [f"a{slot}" for slot in compiled.dynamic_slots]
+        hoisted = [f"h{number}" for number in range(len(compiled.hoisted))]
+        is_tensor = [type(each) is Tensor for each in inputs] + [False] * len(hoisted)
+        run = self.unit.loaded.direct(self.packing, is_tensor, self.unit.returns_tensors)
+        lines, constants = self._checks(self._arguments())
+        lines += [
+            f"outcome = {self.constant(run)}({', '.join([*names, *hoisted])})",
+            "if outcome is NotImplemented: return False",
+            "unit.calls += 1",
+            "return outcome",
+        ]
+        return lines, self.constants | constants
+
+    def _array(self, name: str, dtype: np.dtype, shape: Any, kind: str = "Tensor") -> list[str]:
+        """Returns a line that refuses a Parameter; the C function refuses all else."""
+        return [f"if type({name}) is not Tensor: return False"] if kind == "Tensor" else []
+
+
+def _is_joint_native(unit: FastCallEntry) -> bool:
+    """True if one C function computes values and gradients."""
+    return len(unit.compiled.native) == 1
+
+
+def _holds_list(structure: Any) -> bool:
+    """True if a list or dict is returned, which C does not make."""
+    if isinstance(structure, tuple):
+        return any(map(_holds_list, structure))
+    return isinstance(structure, (list, dict))
+
+
+def _items(packing: Any, count: int) -> tuple[Any, ...]:
+    """Returns what a packing of ``count`` things has of each."""
+    return (packing,) if count == 1 else packing
+
+
+def _packed_gradients(
+    gradient: GradientFunction[..., Any], gradients: tuple[Any, ...], inputs: int
+) -> Any:
+    """Returns gradients of inputs and weights in the form that a caller gets."""
+    parts: list[Any] = []
+    if gradient.position is not None:
+        first = gradients[:inputs]
+        parts.append(first if gradient.position == ALL or inputs != 1 else first[0])
+    if gradient.by_list:
+        parts.append(gradients[inputs:])
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
 def _with_note(calls: Sequence[str]) -> list[str]:
     """Returns lines for calls of generated functions. An exception that they raise gets a note."""
     return [
@@ -400,6 +490,11 @@ def _with_note(calls: Sequence[str]) -> list[str]:
         "    explain(error)",
         "    raise",
     ]
+
+
+def _tuple_text(parts: Any) -> str:
+    """Returns the text of names in nested tuples."""
+    return parts if isinstance(parts, str) else _row([*map(_tuple_text, parts)])
 
 
 def _row(names: Sequence[str]) -> str:

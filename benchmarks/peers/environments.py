@@ -95,8 +95,14 @@ PEERS = {
 
 #: Ours at level 1: ``python -m benchmarks`` measures both levels.
 DEFAULT = "ours_default"
+#: Ours as C.
+C = "ours_c"
 #: All that can be measured.
-RUNNERS = {**PEERS, DEFAULT: Peer("ours, -O1", "numpy", counted=True)}
+RUNNERS = {
+    **PEERS,
+    DEFAULT: Peer("ours, -O1", "numpy", counted=True),
+    C: Peer("ours, C", "numpy"),
+}
 
 
 def make(name: str) -> str:

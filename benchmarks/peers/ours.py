@@ -17,12 +17,16 @@ from benchmarks.workloads.workload import Workload
 Call = Callable[[], Any]
 
 
-def make(work: Workload, level: int = 2) -> Call:
+def make(work: Workload, level: int = 2, target: str = "numpy") -> Call:
     """The gradient of the program: of a Cell in its Parameters, of a function by position.
 
-    From here on the process compiles at this level.
+    From here on the process compiles at this level, for this target.
     """
-    set_context(opt_level=level)
+    set_context(opt_level=level, target=target)
+    return _gradient(work)
+
+
+def _gradient(work: Workload) -> Call:
     function = vars(programs).get(work.program)
     if function is None:
         return _of_cell(getattr(programs, class_name(work.program))(work), work)

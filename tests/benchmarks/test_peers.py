@@ -13,7 +13,7 @@ from benchmarks.measure import Result, measure
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers import environments
 from benchmarks.peers.__main__ import MARKS
-from benchmarks.peers.environments import DEFAULT, ENVIRONMENTS, PEERS
+from benchmarks.peers.environments import DEFAULT, ENVIRONMENTS, PEERS, C
 from benchmarks.peers.ours import class_name
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved, repeated
@@ -111,19 +111,23 @@ def test_a_round_repeats_what_is_quick():
 
 
 def results():
-    rows = [("a", "hand", 2.0), ("a", "ours", 1.0), ("b", "hand", 1.0), ("b", "ours", 2.0)]
-    rows += [("a", DEFAULT, 4.0), ("b", DEFAULT, 2.0)]
+    a, b = "rnn", "graph"
+    rows = [(a, "hand", 2.0), (a, "ours", 1.0), (b, "hand", 1.0), (b, "ours", 2.0)]
+    rows += [(a, DEFAULT, 4.0), (b, DEFAULT, 2.0), (a, C, 0.5), (b, C, 0.25)]
     return [Result(workload, peer, seconds, allocated=100) for workload, peer, seconds in rows]
 
 
 def test_the_table_ends_in_the_geometric_mean():
     assert mean(results(), "ours") == pytest.approx(1.0)
-    assert "| a | 2.00 | 0.50 | 1.10 | 1.00 | 1.00 | 0 ms | 0 ms |" in brief(results())
-    assert "| geometric mean | 2.00 | 1.00 | 1.00 | | | | |" in brief(results())
+    shares = "2.00 | 0.50 | 1.10 | 0.25 | 0.65 | 1.00 | 1.00"
+    assert f"| rnn | {shares} | 0 ms | 0 ms | 0 ms |" in brief(results())
+    assert "| geometric mean | 2.00 | 1.00 | 1.00 | 0.25 | 0.22 | | | | | |" in brief(results())
 
 
 def test_what_is_outside_its_limit_is_told():
-    assert brief(results()).endswith("\nOutside the limits: b (time 2.00).")
+    assert brief(results()).endswith(
+        "\nOutside the limits: graph (time 2.00), the mean of C (0.25)."
+    )
     rows = [replace(each, workload="while", first=1.0) for each in results()[:2]]
     assert "\nAll within the limits.\n" in short(rows)
     rows[1] = replace(rows[1], seconds=8.0, allocated=120)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.interface import Compiled
-from autodiff_compiler.runtime.native.description import NativeFunction, Number
+from autodiff_compiler.runtime.native.description import (
+    Array,
+    NativeFunction,
+    Number,
+    Output,
+    Packing,
+    Scalar,
+)
 from autodiff_compiler.runtime.native.function import load_native
 
 
@@ -25,12 +33,42 @@ class LoadedNative:
         self.forward: Callable[..., Any] = forward
         self.backward: Callable[..., Any] | None = backward[0] if backward else _unchanged
 
+    @property
+    def packing(self) -> Packing:
+        """What forward returns, with the numbers of the outputs of the joint function."""
+        return self.compiled.native[0].description.packing_or_default
+
+    def direct(
+        self, packing: Packing, takes_tensors: Sequence[bool], returns_tensors: bool
+    ) -> Callable[..., Any]:
+        """Returns a built-in function that runs the joint function and packs its results.
+
+        It takes tensors and arrays as they come, and returns NotImplemented for other ones.
+        """
+        (function,) = self.compiled.native
+        about = function.description
+        inputs = tuple(
+            each._replace(is_tensor=is_tensor) if isinstance(each, Array) else each
+            for each, is_tensor in zip(about.inputs, takes_tensors, strict=True)
+        )
+        outputs = about.outputs
+        if returns_tensors:
+            outputs = tuple(map(_as_tensor, outputs))
+        changed = replace(about, inputs=inputs, outputs=outputs, packing=packing)
+        return load_native(function.text, changed)
+
     def explain(self, error: BaseException) -> None:
         """Adds nothing: the errors of compiled C name what was wrong."""
 
 
 def _unchanged(residuals: Any) -> Any:
     return residuals
+
+
+def _as_tensor(output: Output) -> Output:
+    if isinstance(output, Array):
+        return output._replace(is_tensor=True)
+    return Array(output.dtype, (), True) if isinstance(output, Scalar) else output
 
 
 def _callable(function: NativeFunction) -> Callable[..., Any]:
