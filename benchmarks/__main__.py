@@ -19,7 +19,7 @@ import sys
 from benchmarks import call_overhead, eager, loops
 from benchmarks.measure import measure
 from benchmarks.peers.environments import DEFAULT, RUNNERS, C
-from benchmarks.rounds import ONE_CORE, STEADY
+from benchmarks.rounds import FRESH, ONE_CORE
 from benchmarks.table import brief
 from benchmarks.workloads import WORKLOADS
 
@@ -29,7 +29,7 @@ def main(names: list[str]) -> int:
     options = {name for name in names if name in ("--cpu", "--fresh")}
     names = [name for name in names if name not in options]
     if "--fresh" in options:
-        os.environ.update(dict.fromkeys(STEADY, "131072"))
+        os.environ.update(FRESH)
     if "--cpu" in options:
         os.environ.update(ONE_CORE)
         if names in (["calls"], ["eager"], ["loops"]):

@@ -17,12 +17,19 @@ ONE_CORE = {"BENCHMARK_CLOCK": "cpu"} | dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
 
+#: What makes processes use the allocator as it is at first.
+FRESH = {"BENCHMARK_ALLOCATOR": "fresh"}
 #: What makes glibc keep freed memory, as it does in any process that runs for some time.
-STEADY = {
+_STEADY = {
     "MALLOC_TRIM_THRESHOLD_": "1000000000",
     "MALLOC_MMAP_THRESHOLD_": "1000000000",
     "MALLOC_TOP_PAD_": "67108864",
 }
+
+
+def allocator() -> dict[str, str]:
+    """The environment of a process that is measured: steady, unless ``FRESH`` is set."""
+    return {} if FRESH.items() <= os.environ.items() else dict(_STEADY)
 
 
 def clock() -> float:

@@ -109,9 +109,9 @@ def _verdict(results: Sequence[Result]) -> str:
                 beyond.append(f"{each.workload} (memory {memory:.2f})")
             if jax and jax[0] < limits.FIRST * each.first:
                 beyond.append(f"{each.workload} (JAX's first call {jax[0] / each.first:.1f} ours)")
-        if each.peer == C and (time := ratio(each, results)):
-            if time > limits.C_TIME[each.workload]:
-                beyond.append(f"{each.workload} (time of C {time:.3f})")
+        time = ratio(each, results) if each.peer == C else None
+        if time is not None and time > limits.C_TIME[each.workload]:
+            beyond.append(f"{each.workload} (time of C {time:.3f})")
     for peer, name, most in (("ours", "mean", limits.MEAN), (C, "mean of C", limits.C_MEAN)):
         if (found := mean(results, peer)) > most:
             beyond.append(f"the {name} ({found:.2f})")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from benchmarks.peers.environments import RUNNERS
-from benchmarks.rounds import STEADY
+from benchmarks.rounds import allocator
 
 ROOT = Path(__file__).parents[2]
 #: Seconds that an answer may take.
@@ -39,7 +39,7 @@ class Process:
             self.said = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
-                text=True, cwd=folder, env={**STEADY, **os.environ, "PYTHONPATH": str(ROOT)},
+                text=True, cwd=folder, env={**allocator(), **os.environ, "PYTHONPATH": str(ROOT)},
             )  # fmt: skip
             self.stack = stack.pop_all()
         return self
