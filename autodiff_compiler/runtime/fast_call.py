@@ -453,7 +453,8 @@ class _DirectWriter(_Writer):
 
 def _is_joint_native(unit: FastCallEntry) -> bool:
     """True if one C function computes values and gradients."""
-    return len(unit.compiled.native) == 1
+    native = unit.compiled.native
+    return native is not None and len(native) == 1
 
 
 def _holds_list(structure: Any) -> bool:

@@ -66,7 +66,9 @@ _IN_USE: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary
 def build(text: str, compiler: Compiler, folder: str | None = None) -> Library:
     """Returns the loaded library of a C text. ``folder`` is the cache folder, if there is one.
 
-    A library that is in use is not compiled again. Raises CompilerRefused if the compiler finds faults in the text. Raises NativeUnavailable if it
+    A library that is in use is not compiled again.
+
+    Raises CompilerRefused if the compiler finds faults in the text. Raises NativeUnavailable if it
     cannot run, write its result or load it.
     """
     name = library_key(text, compiler)
