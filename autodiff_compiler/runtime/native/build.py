@@ -59,27 +59,14 @@ def _unload(handle: int) -> None:
         unload(handle)
 
 
-#: The libraries of this process that are in use, by their keys.
-_IN_USE: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
-
-
 def build(text: str, compiler: Compiler, folder: str | None = None) -> Library:
     """Returns the loaded library of a C text. ``folder`` is the cache folder, if there is one.
-
-    A library that is in use is not compiled again.
 
     Raises CompilerRefused if the compiler finds faults in the text. Raises NativeUnavailable if it
     cannot run, write its result or load it.
     """
-    name = library_key(text, compiler)
-    library = _IN_USE.get(name)
-    if library is None:
-        library = _IN_USE[name] = _built(text, name, compiler, folder)
-    return library
-
-
-def _built(text: str, name: str, compiler: Compiler, folder: str | None) -> Library:
     cache = Path(folder).absolute() / "native" if folder else None
+    name = library_key(text, compiler)
     if cache is not None and (stored := _stored(cache, name)) is not None:
         with suppress(OSError):  # such as a folder that is mounted without execution
             return Library(stored, from_disk=True)

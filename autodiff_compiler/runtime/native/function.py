@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -12,13 +13,15 @@ from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.runtime.native.build import build
+from autodiff_compiler.runtime.native.build import Library, build
 from autodiff_compiler.runtime.native.description import Array, Description, ErrorRow, Input
 from autodiff_compiler.runtime.native.glue import make_callable
 from autodiff_compiler.runtime.native.toolchain import Compiler, find_compiler
 
 #: The numbers of errors of a compiled function.
 _ERRORS = {"interrupted": 2, "first row": 16}
+#: The libraries that are in use: a text with several functions is compiled once.
+_IN_USE: WeakValueDictionary[tuple[str, str], Library] = WeakValueDictionary()
 
 
 def load_native(
@@ -37,7 +40,9 @@ def load_native(
     """
     folder = compile_cache()
     compiler = compiler or find_compiler(folder)
-    library = build(text, compiler, folder)
+    library = _IN_USE.get((text, compiler.key))
+    if library is None:
+        library = _IN_USE[text, compiler.key] = build(text, compiler, folder)
     repair = partial(repaired, description.inputs)
     fail = partial(raise_error, description.errors)
     return make_callable(library, description, repair, fail, compiler, folder)

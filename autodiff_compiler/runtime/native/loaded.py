@@ -35,7 +35,7 @@ class LoadedNative:
 
     @property
     def packing(self) -> Packing:
-        """What forward returns, with the numbers of the outputs of the joint function."""
+        """The numbers of the outputs of a joint function, in the form that forward returns."""
         return self.compiled.native[0].description.packing_or_default
 
     def direct(

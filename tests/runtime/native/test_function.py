@@ -264,12 +264,18 @@ def test_functions_are_freed_with_their_libraries(
         return library
 
     monkeypatch.setattr(function_module, "build", recorded)
-    function = load_native(SQUARES, CALL_SQUARES, c_compiler)
+    text = f"{SQUARES}/* another text: the library of an equal one may be in use */\n"
+    function = load_native(text, CALL_SQUARES, c_compiler)
     check_squares(function(X, 0.5))
     assert libraries[0]() is not None
+    other = load_native(text, CALL_SQUARES, c_compiler)
+    assert len(libraries) == 1
     gone = weakref.ref(function)
     del function
-    assert gone() is None and libraries[0]() is None
+    assert gone() is None and libraries[0]() is not None
+    check_squares(other(X, 0.5))
+    del other
+    assert libraries[0]() is None
 
 
 def with_tensors(about: Description) -> Description:
