@@ -234,7 +234,6 @@ RUN_BY: dict[str, str] = {
     "stages.listing": "passes/test_registry.py::test_the_command_prints_the_table",
     "stages.names": THROWN,
     "runtime.late_imports": "stages/test_outcome.py::test_a_setting_chooses_the_target",
-    "runtime.native.loaded": "stages/test_outcome.py::test_a_setting_chooses_the_target",
     "stages.native": "stages/test_outcome.py::test_a_setting_chooses_the_target",
     "testing.probes": THROWN,
     "testing.reached": THROWN,
