@@ -27,8 +27,8 @@ class Costs:
     #: stacks. Chosen, not measured.
     stack_bytes: int = 2**14
     #: A matrix product of at least this many multiplications is computed by a BLAS in C. Measured
-    #: on one thread: the kernel in C takes .8 to 1.1 times as long as OpenBLAS for matrices of 64
-    #: to 128 rows and columns. For 256 and 512 it takes 1.0 to 1.8 times as long.
+    #: on one thread: for 64 to 128 rows and columns, the kernel in C takes .8 to 1.1 times
+    #: OpenBLAS's time. For 256 and 512 it takes 1.0 to 1.8 times as long.
     blas_multiplications: int = 2**22
     #: The number of copies in a C function that have statements of their own, and no loop around
     #: them: the elements of a window, the counts of a repetition. Chosen, not measured.

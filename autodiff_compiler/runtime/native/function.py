@@ -20,7 +20,7 @@ from autodiff_compiler.runtime.native.toolchain import Compiler, find_compiler
 
 #: The numbers of errors of a compiled function.
 _ERRORS = {"interrupted": 2, "first row": 16}
-#: The libraries that are in use: a text with several functions is compiled once.
+#: The libraries that are in use: C source with several functions is compiled once.
 _IN_USE: WeakValueDictionary[tuple[str, str], Library] = WeakValueDictionary()
 
 
