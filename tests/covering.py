@@ -47,7 +47,6 @@ RUN_BY: dict[str, str] = {
     "emit.c.library.record": (
         "emit/c/library/test_table.py::test_what_a_function_needs_precedes_it"
     ),
-    "emit.c.source": "loops/test_lower.py::test_gradients_agree[normalised]",
     "emit.function_text": THROWN,
     "emit.literal_sites": "emit/test_shared_functions.py::test_each_rank_is_one_function",
     "emit.memory_report.backward_readers": THROWN,

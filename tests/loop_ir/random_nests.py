@@ -172,6 +172,47 @@ class _Program:
         low.add(Loop(index, self.rows, tuple(statements), False))
         return state.with_axes((1, self.columns), (self.columns, 1))
 
+    def history(self) -> Array:
+        """The states that a serial loop computes, each in a row of its own, in reverse."""
+        x, low = self.full(), self.low
+        state = low.copied(x.item(Affine(0)), "state")
+        past = low.new_array(self.dtype, x.shape, "past")
+        index = Scalar("k", "int64")
+        with low.block() as statements:
+            row = x.item(Affine.of(index))
+            part = low.mapped(
+                "part", self.dtype, row.shape, lambda at: apply("square", self.dtype, row.load(at))
+            )
+            total = lambda at: apply("sub", self.dtype, state.load(at), part.load(at))  # noqa: E731
+            after = low.mapped("next", self.dtype, state.shape, total)
+            place = past.item(Affine(self.rows - 1) + Affine.of(index, -1))
+            low.nest(state.shape, lambda at: low.store(place, at, after.load(at)))
+            low.nest(state.shape, lambda at: low.store(state, at, after.load(at)))
+        low.add(Loop(index, self.rows, tuple(statements), False))
+        return past
+
+    def joined(self) -> Array:
+        """Two computed blocks of rows, one after the other."""
+        x, y, low = self.full(), self.full(), self.low
+        one = self.map(x.shape, lambda at: apply("sin", self.dtype, x.load(at)))
+        other = self.map(y.shape, lambda at: apply("neg", self.dtype, y.load(at)))
+        both = low.new_array(self.dtype, (2 * self.rows, self.columns), "both")
+        end = Array(both.buffer, Affine(self.rows * self.columns), x.shape, both.strides)
+        low.nest(one.shape, lambda at: low.store(both, at, one.load(at)))
+        low.nest(other.shape, lambda at: low.store(end, at, other.load(at)))
+        return Array(both.buffer, Affine(self.columns), x.shape, both.strides)
+
+    def neighbours(self) -> Array:
+        """Sums into shifted rows and columns of one array."""
+        x, zero = self.full(), Literal(0.0, self.dtype)
+        result = self.map(x.shape, lambda at: zero)
+        down, right = self.draw.randrange(self.rows), self.draw.randrange(self.columns)
+        for rows, columns in ((0, 0), (down, 0), (0, right)):
+            part = (self.rows - rows, self.columns - columns)
+            self.low.nest(part, lambda at: self.low.store(
+                result, [at[0] + rows, at[1] + columns], x.load(at), "add"))  # noqa: B023  # fmt: skip
+        return result
+
     def number(self) -> Array:
         """A sum in a register, on an array of one element."""
         x, low = self.full(), self.low
@@ -181,4 +222,5 @@ class _Program:
         return self.map((1, 1), lambda at: Read(total))
 
     STEPS = (unary, unary, binary, binary, binary, chosen, reduction, reduction, mean, gather,
-             scatter, flip, transposed, copied, product, recurrence, number)  # fmt: skip
+             scatter, flip, transposed, copied, product, recurrence, history, joined, neighbours,
+             number)  # fmt: skip

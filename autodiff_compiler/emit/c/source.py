@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
@@ -330,7 +331,7 @@ def _is_vector_loop(loop: Loop) -> bool:
     accesses = summary_of(loop).accesses
     combined = [access for access in accesses if access.combine]
     return all(
-        _never_meet(one.at, other.at, loop.index)
+        _never_meet(one.at, other.at, loop)
         for one in combined
         for other in accesses
         if other.buffer is one.buffer
@@ -344,12 +345,14 @@ def _is_integer_sum(statement: Statement) -> bool:
     return dtype != "bool" and not dtype.startswith("float")
 
 
-def _never_meet(one: Affine, other: Affine, index: Scalar) -> bool:
+def _never_meet(one: Affine, other: Affine, loop: Loop) -> bool:
     """True if two positions of different iterations differ."""
-    step, distance = one.coefficient(index), one + other * -1
+    step, distance = one.coefficient(loop.index), one + other * -1
     if not step or distance.terms:
         return False
-    return distance.constant == 0 or distance.constant % step != 0
+    extent = loop.extent if isinstance(loop.extent, int) else inf
+    is_apart = abs(distance.constant) >= abs(step) * extent
+    return distance.constant == 0 or distance.constant % step != 0 or is_apart
 
 
 def _buffers(statement: Statement) -> Iterator[Buffer]:

@@ -1,6 +1,7 @@
 """Array contraction: a temporary of one iteration keeps room for that iteration alone.
 
-Temporaries that nothing reads are removed.
+Loops around it that its positions do not name, such as steps of time, repeat its use. There each
+iteration must write an element before it reads it. Temporaries that nothing reads are removed.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
@@ -35,10 +36,13 @@ func f(x: f64[24]) -> (y: f64[24]) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
+from typing import TypeAlias
 
 from autodiff_compiler.loop_ir.accesses import Access, span_within, summary_of
+from autodiff_compiler.loop_ir.liveness import fills
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Body,
@@ -56,6 +60,9 @@ from autodiff_compiler.loop_ir.nodes import (
 )
 from autodiff_compiler.loop_ir.rewrite import rewrite_statement
 
+#: A smaller buffer, the loop indices that its positions omit, and the least position.
+Contraction: TypeAlias = tuple[Buffer, frozenset[Scalar], int]
+
 
 def contract_arrays(function: Function) -> Function:
     """Contracts the temporaries of a function, and removes those that nothing reads."""
@@ -63,7 +70,7 @@ def contract_arrays(function: Function) -> Function:
     for statement in function.body:
         for access in summary_of(statement).accesses:
             uses.setdefault(access.buffer, []).append(access)
-    smaller: dict[Buffer, tuple[Buffer, frozenset[Scalar], int]] = {}
+    smaller: dict[Buffer, Contraction] = {}
     for buffer, accesses in uses.items():
         if buffer.role == "temporary" and not buffer.grows:
             contraction = _contracted(buffer, accesses)
@@ -73,11 +80,8 @@ def contract_arrays(function: Function) -> Function:
     return function if body is function.body else replace(function, body=body)
 
 
-def _contracted(
-    buffer: Buffer, accesses: list[Access]
-) -> tuple[Buffer, frozenset[Scalar], int] | None:
-    """Returns a smaller buffer, the loop indices that its positions omit, and the least
-    position."""
+def _contracted(buffer: Buffer, accesses: list[Access]) -> Contraction | None:
+    """Returns the contraction of a buffer to what one iteration needs; None if it needs all."""
     common = accesses[0].loops
     for access in accesses:
         shared = 0
@@ -86,29 +90,61 @@ def _contracted(
         ):
             shared += 1
         common = common[:shared]
-    dropped: list[Scalar] = []
+    dropped: list[Loop] = []
     for loop in common:
         steps = {access.at.coefficient(loop.index) for access in accesses}
-        if len(steps) != 1 or 0 in steps:
+        if len(steps) != 1:
             break
-        dropped.append(loop.index)
+        if 0 not in steps:
+            dropped.append(loop)
     while dropped:
-        spans = [span_within(access, dropped) for access in accesses]
-        known = [span for span in spans if span is not None]
-        if len(known) == len(spans):
-            forms = {tuple(sorted(((id(s), c) for s, c in span[0].terms))) for span in known}
-            low, high = min(span[1] for span in known), max(span[2] for span in known)
-            steps_of = [abs(c) for _, c in known[0][0].terms]
-            if len(forms) == 1 and high - low < min(steps_of):
-                size = high - low + 1
-                return Buffer(buffer.name, buffer.dtype, size), frozenset(dropped), low
+        smaller = _without_indices(buffer, accesses, [loop.index for loop in dropped])
+        if smaller is not None:
+            around = common[: common.index(dropped[-1]) + 1]
+            once = _visits_once(around, accesses[0].at, smaller[0].size)
+            if once or _fills_first(dropped[-1], buffer, smaller):
+                return smaller
         dropped.pop()
     return None
 
 
-def _with_smaller(
-    body: Body, smaller: Mapping[Buffer, tuple[Buffer, frozenset[Scalar], int]]
-) -> Body:
+def _without_indices(
+    buffer: Buffer, accesses: list[Access], dropped: list[Scalar]
+) -> Contraction | None:
+    """Returns the contraction to what one iteration of some loops needs, if that is less."""
+    spans = [span_within(access, dropped) for access in accesses]
+    known = [span for span in spans if span is not None]
+    if len(known) != len(spans):
+        return None
+    forms = {tuple(sorted(((id(s), c) for s, c in span[0].terms))) for span in known}
+    low, high = min(span[1] for span in known), max(span[2] for span in known)
+    steps = [abs(c) for _, c in known[0][0].terms]
+    if len(forms) != 1 or high - low >= min(steps):
+        return None
+    return Buffer(buffer.name, buffer.dtype, high - low + 1), frozenset(dropped), low
+
+
+def _visits_once(loops: Sequence[Loop], at: Affine, size: int) -> bool:
+    """True if each iteration of the loops has ``size`` elements for itself at a position."""
+    reach: float = size
+    for loop in sorted(loops, key=lambda each: abs(at.coefficient(each.index))):
+        step = abs(at.coefficient(loop.index))
+        if step < reach:
+            return False
+        reach += step * (loop.extent - 1) if isinstance(loop.extent, int) else inf
+    return True
+
+
+def _fills_first(loop: Loop, buffer: Buffer, smaller: Contraction) -> bool:
+    """True if each iteration writes all elements of the smaller buffer before it reads them."""
+    for statement in loop.body:
+        if buffer in summary_of(statement).buffers:
+            (moved,) = _with_smaller((statement,), {buffer: smaller})
+            return fills(moved, smaller[0])
+    return False
+
+
+def _with_smaller(body: Body, smaller: Mapping[Buffer, Contraction]) -> Body:
     if not smaller:
         return body
 

@@ -1,8 +1,8 @@
 """Loop fusion: loops of equal length over the same elements become one loop.
 
 Two loops are fused if they access a common buffer. Each iteration of the second one may need only
-elements that the same iteration of the first one writes. Statements between them move before or
-after.
+elements that the same iteration of the first one writes. Sums into shifted elements of one array
+stay apart: each can run as vectors. Statements between them move before or after.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
@@ -36,6 +36,7 @@ func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from autodiff_compiler.loop_ir.accesses import Access, depends, span_within, summary_of
 from autodiff_compiler.loop_ir.nodes import (
@@ -133,10 +134,27 @@ def _can_fuse(one: Loop, other: Loop, around: tuple[Scalar, ...]) -> bool:
     )
 
 
-def _is_aligned(x: Access, y: Access, one: Loop, other: Loop, around: tuple[Scalar, ...]) -> bool:
-    """True if different iterations of the two loops access different elements."""
-    if x.combine and x.combine == y.combine:
+def _prevents_vectors(x: Affine, y: Affine, one: Loop, other: Loop) -> bool:
+    """True if iterations combine with elements of each other, in the fused loop alone."""
+    step, distance = x.coefficient(one.index), x.without(one.index) + y.without(other.index) * -1
+    if not step or not y.coefficient(other.index):
+        return False
+    if step != y.coefficient(other.index) or distance.terms:
         return True
+    meets = distance.constant and distance.constant % step == 0
+    extent = one.extent if isinstance(one.extent, int) else inf
+    return bool(meets) and abs(distance.constant) < abs(step) * extent
+
+
+def _is_aligned(x: Access, y: Access, one: Loop, other: Loop, around: tuple[Scalar, ...]) -> bool:
+    """True if different iterations of the two loops access different elements.
+
+    They may combine with one element: the order does not matter. Innermost loops may not, if each
+    could run as vectors.
+    """
+    if x.combine and x.combine == y.combine:
+        is_inner = not any(map(bodies, (*one.body, *other.body)))
+        return not is_inner or not _prevents_vectors(x.at, y.at, one, other)
     step = x.at.coefficient(one.index)
     if step == 0 or step != y.at.coefficient(other.index):
         return False

@@ -50,6 +50,24 @@ def scaled_by_total(source: Buffer) -> Loop:
 
 
 X = Buffer("x", "float64", 100, "input")
+COUNT = Scalar("count", "int64")
+
+
+def adds(move: int, step: int = 1, extent: int | Scalar = 10) -> Loop:
+    """A loop that adds to the elements of ``a`` at ``step * i + move``."""
+    index = Scalar("i", "int64")
+    at = Affine.of(index, step) + move
+    return Loop(index, extent, (Store(A, at, Load(X, Affine.of(index)), "add"),))
+
+
+def of_rows(move: int) -> Loop:
+    """Two loops that add to rows of ``a``."""
+    index, inner = Scalar("i", "int64"), Scalar("j", "int64")
+    at = Affine.of(index, 10) + Affine.of(inner) + move
+    add = Store(A, at, Load(X, Affine.of(inner)), "add")
+    return Loop(index, 5, (Loop(inner, 10, (add,)),))
+
+
 CASES: dict[str, tuple[Body, int]] = {
     "the same element": ((loop(A, X), loop(B, A)), 1),
     "three in a row": ((loop(A, X), loop(B, A), loop(OUT, B)), 1),
@@ -63,6 +81,13 @@ CASES: dict[str, tuple[Body, int]] = {
     "a sum and its use": ((total_of(A), scaled_by_total(A)), 2),
     "one between that needs the first": ((loop(A, X), total_of(A), scaled_by_total(A)), 2),
     "sums into one array": ((loop(A, X, combine="add"), loop(A, X, move=2, combine="add")), 1),
+    "sums into shifted elements": ((adds(0), adds(1)), 2),
+    "sums into elements far away": ((adds(0), adds(10)), 1),
+    "sums into even and odd elements": ((adds(0, step=2), adds(1, step=2)), 1),
+    "sums in opposite order": ((adds(0), adds(9, step=-1)), 2),
+    "sums into one element": ((adds(0, step=0), adds(3, step=0)), 1),
+    "sums into shifted rows": ((of_rows(0), of_rows(10)), 1),
+    "sums of runtime length": ((adds(0, extent=COUNT), adds(10, extent=COUNT)), 2),
 }
 
 
