@@ -6,6 +6,8 @@ iteration may read what another one wrote.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
@@ -104,7 +106,7 @@ def fills(statement: Statement, buffer: Buffer) -> bool:
     reads = [a for a in summary_of(statement).accesses if not a.writes]
     if any(access.buffer is buffer for access in reads):
         return False
-    return _covers(statement.at, steps, buffer.size)
+    return covers(statement.at, steps, buffer.size)
 
 
 def _same_element(statement: Statement, buffer: Buffer, others: list) -> bool:
@@ -131,10 +133,10 @@ def _is_filled_by(product: Product, buffer: Buffer) -> bool:
         return False
     rows, columns = Scalar("i", "int64"), Scalar("j", "int64")
     at = result.at + Affine(0, ((rows, result.strides[0]), (columns, result.strides[1])))
-    return _covers(at, [(rows, m), (columns, n)], buffer.size)
+    return covers(at, [(rows, m), (columns, n)], buffer.size)
 
 
-def _covers(at: Affine, steps: list[tuple[Scalar, int]], size: int) -> bool:
+def covers(at: Affine, steps: Sequence[tuple[Scalar, int]], size: int) -> bool:
     """True if a position takes all values below ``size`` over loops of these extents."""
     extents = dict(steps)
     if at.constant or not {*at.scalars} <= extents.keys() or 0 in extents.values():
@@ -149,4 +151,4 @@ def _covers(at: Affine, steps: list[tuple[Scalar, int]], size: int) -> bool:
     return reach == size
 
 
-__all__ = ["fills", "is_filled_first", "live_ranges"]
+__all__ = ["covers", "fills", "is_filled_first", "live_ranges"]

@@ -32,6 +32,8 @@ from autodiff_compiler.loop_ir.nodes import (
 Rewrite = Callable[[Expression], Expression]
 #: Returns a position in place of another.
 Move = Callable[[Affine], Affine]
+#: Returns a buffer and a position in place of others.
+Relocate = Callable[[Buffer, Affine], tuple[Buffer, Affine]]
 
 
 def rewrite_expression(expression: Expression, change: Rewrite, move: Move) -> Expression:
@@ -87,28 +89,35 @@ def substitute(body: Body, mapping: Mapping[Scalar, Affine]) -> Body:
     return rewrite_body(body, change, lambda at: at.substitute(mapping))
 
 
-def renamed(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Statement:
-    """Returns a statement that accesses other buffers in place of some."""
+def relocated(statement: Statement, relocate: Relocate) -> Statement:
+    """Returns a statement that accesses other elements of buffers in place of some."""
 
     def change(expression: Expression) -> Expression:
-        if isinstance(expression, Load) and expression.buffer in buffers:
-            return Load(buffers[expression.buffer], expression.at)
+        if isinstance(expression, Load):
+            buffer, at = relocate(expression.buffer, expression.at)
+            if buffer is not expression.buffer or at is not expression.at:
+                return Load(buffer, at)
         return expression
 
-    return _renamed_targets(rewrite_statement(statement, change, lambda at: at), buffers)
+    return _with_targets(rewrite_statement(statement, change, lambda at: at), relocate)
 
 
-def _renamed_targets(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Statement:
+def _with_targets(statement: Statement, relocate: Relocate) -> Statement:
     inner = bodies(statement)
     if inner:
-        parts = (tuple(_renamed_targets(each, buffers) for each in body) for body in inner)
+        parts = (tuple(_with_targets(each, relocate) for each in body) for body in inner)
         return with_bodies(statement, tuple(parts))
-    if isinstance(statement, (Store, Reserve)):
-        return replace(statement, buffer=buffers.get(statement.buffer, statement.buffer))
+    if isinstance(statement, Store):
+        buffer, at = relocate(statement.buffer, statement.at)
+        return replace(statement, buffer=buffer, at=at)
+    if isinstance(statement, Reserve):
+        buffer, _ = relocate(statement.buffer, statement.size)
+        return replace(statement, buffer=buffer)
     if isinstance(statement, Product):
+        matrices = (statement.result, statement.left, statement.right)
+        places = (relocate(matrix.buffer, matrix.at) for matrix in matrices)
         result, left, right = (
-            replace(matrix, buffer=buffers.get(matrix.buffer, matrix.buffer))
-            for matrix in (statement.result, statement.left, statement.right)
+            replace(matrix, buffer=buffer, at=at) for matrix, (buffer, at) in zip(matrices, places)
         )
         return replace(statement, result=result, left=left, right=right)
     return statement

@@ -44,6 +44,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "sin": np.sin,
     "cos": np.cos,
     "tanh": np.tanh,
+    "tanh_slope": lambda x: 1.0 - np.tanh(x) ** 2,
     "abs": np.abs,
     "square": np.square,
     "sqrt": np.sqrt,

@@ -23,7 +23,7 @@ from autodiff_compiler.loop_ir.nodes import (
     While,
     walk,
 )
-from autodiff_compiler.loop_ir.rewrite import renamed, renewed, rewrite_body, substitute
+from autodiff_compiler.loop_ir.rewrite import relocated, renewed, rewrite_body, substitute
 from tests.loop_ir.same import facts
 
 N, K, T = Scalar("i", "int64"), Scalar("k", "int64"), Scalar("t", "float64", mutable=True)
@@ -65,7 +65,10 @@ def test_a_renewed_body_defines_scalars_of_its_own() -> None:
     assert facts(Function("f", (), (), renewed(BODY))) == facts(Function("f", (), (), BODY))
 
 
-def test_a_buffer_is_renamed_everywhere() -> None:
-    other = Buffer("y", "float64", 100)
-    after = tuple(renamed(each, {X: other}) for each in BODY)
+def test_elements_are_relocated_everywhere() -> None:
+    other = Buffer("y", "float64", 200)
+    after = tuple(relocated(each, lambda _, at: (other, at + 100)) for each in BODY)
+    before = [access for each in BODY[:-1] for access in summary_of(each).accesses]
+    moved = [access for each in after[:-1] for access in summary_of(each).accesses]
+    assert moved and [a.at for a in moved] == [a.at + 100 for a in before]
     assert {a.buffer for each in after for a in summary_of(each).accesses} == {other}

@@ -36,7 +36,7 @@ func f(x: f64[24]) -> (y: f64[24]) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import TypeAlias
@@ -47,18 +47,15 @@ from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Body,
     Buffer,
-    Expression,
     Function,
-    Load,
     Loop,
-    Product,
     Scalar,
     Statement,
     Store,
     bodies,
     with_bodies,
 )
-from autodiff_compiler.loop_ir.rewrite import rewrite_statement
+from autodiff_compiler.loop_ir.rewrite import relocated
 
 #: A smaller buffer, the loop indices that its positions omit, and the least position.
 Contraction: TypeAlias = tuple[Buffer, frozenset[Scalar], int]
@@ -145,44 +142,13 @@ def _fills_first(loop: Loop, buffer: Buffer, smaller: Contraction) -> bool:
 
 
 def _with_smaller(body: Body, smaller: Mapping[Buffer, Contraction]) -> Body:
-    if not smaller:
-        return body
-
-    def moved(buffer: Buffer, at: Affine) -> tuple[Buffer, Affine]:
+    def move(buffer: Buffer, at: Affine) -> tuple[Buffer, Affine]:
+        if buffer not in smaller:
+            return buffer, at
         new, dropped, low = smaller[buffer]
-        terms = tuple(term for term in at.terms if term[0] not in dropped)
-        return new, Affine(at.constant - low, terms)
+        return new, Affine(at.constant - low, tuple(t for t in at.terms if t[0] not in dropped))
 
-    def change(expression: Expression) -> Expression:
-        if isinstance(expression, Load) and expression.buffer in smaller:
-            return Load(*moved(expression.buffer, expression.at))
-        return expression
-
-    def visit(statement: Statement) -> Statement:
-        statement = rewrite_statement(statement, change, lambda at: at)
-        return _moved_targets(statement, smaller, moved)
-
-    return tuple(map(visit, body))
-
-
-def _moved_targets(
-    statement: Statement, smaller: Mapping, moved: Callable[[Buffer, Affine], tuple[Buffer, Affine]]
-) -> Statement:
-    parts = tuple(
-        tuple(_moved_targets(each, smaller, moved) for each in body) for body in bodies(statement)
-    )
-    if parts:
-        return with_bodies(statement, parts)
-    if isinstance(statement, Store) and statement.buffer in smaller:
-        buffer, at = moved(statement.buffer, statement.at)
-        return replace(statement, buffer=buffer, at=at)
-    if isinstance(statement, Product):
-        for name in ("result", "left", "right"):
-            matrix = getattr(statement, name)
-            if matrix.buffer in smaller:
-                buffer, at = moved(matrix.buffer, matrix.at)
-                statement = replace(statement, **{name: replace(matrix, buffer=buffer, at=at)})
-    return statement
+    return tuple(relocated(each, move) for each in body) if smaller else body
 
 
 def _without_unread(body: Body) -> Body:

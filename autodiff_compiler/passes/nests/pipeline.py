@@ -13,10 +13,16 @@ from autodiff_compiler.passes.nests.collapse_loops import collapse_loops
 from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
+from autodiff_compiler.passes.nests.remove_copies import remove_copies
 from autodiff_compiler.passes.registry import EVERY_LEVEL, OPTIMISED, Pass
 
 #: Every pass on loop nests, for the C target alone.
 NEST_PASSES: tuple[Pass, ...] = (
+    Pass(
+        "remove_copies",
+        "Copy elimination: reads of a copy read its source; a copied temporary is its copy.",
+        remove_copies,
+    ),
     Pass(
         "fuse_loops",
         "Loop fusion: loops of equal length over the same elements become one loop.",
@@ -52,7 +58,7 @@ NEST_PASSES: tuple[Pass, ...] = (
 BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 #: The order in which they run. A pass may run again on what the others left.
 ORDER = tuple(
-    "fuse_loops contract_arrays contract_arrays promote_to_scalars collapse_loops"
+    "remove_copies fuse_loops contract_arrays contract_arrays promote_to_scalars collapse_loops"
     " block_reductions assign_workspace".split()
 )
 
