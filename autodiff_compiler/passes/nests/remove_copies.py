@@ -1,9 +1,11 @@
 """Copy elimination: reads of a copy read its source, and a copied temporary is its copy.
 
-A copy moves the elements of one array to another one. If it fills a temporary, and the source does
-not change while the temporary is used, each read of the copy becomes a read of the source. The axes
-may have another order. If the source is a temporary that is copied as one piece, it is computed in
-the memory of the copy: a result, a row of a tape, a part of a joined array.
+A copy moves the elements of one array to another one. There are two ways to do without it.
+
+- The copy fills a temporary, and its source does not change while the temporary is used. Each read
+  of the temporary becomes a read of the source, also in another order of axes.
+- A temporary is copied as one piece. It is computed in the memory of its copy: in a result, in a
+  row of a tape, or in a part of a joined array.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
