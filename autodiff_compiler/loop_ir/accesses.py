@@ -10,6 +10,7 @@ from typing import NamedTuple
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Buffer,
+    Call,
     Expression,
     Fail,
     Function,
@@ -27,6 +28,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Store,
     bodies,
     expressions,
+    positions,
     subexpressions,
 )
 
@@ -102,6 +104,8 @@ def depends(later: Statement, earlier: Statement) -> bool:
 def _fails(statement: Statement) -> bool:
     if isinstance(statement, (Fail, Reserve)):
         return True
+    if isinstance(statement, Call):
+        return statement.error is not None
     return any(_fails(each) for body in bodies(statement) for each in body)
 
 
@@ -118,17 +122,11 @@ def _scalars(statement: Statement) -> tuple[set[Scalar], set[Scalar]]:
         written.add(statement.scalar)
         if isinstance(statement, Set) and statement.combine:
             read.add(statement.scalar)
-    elif isinstance(statement, Store):
-        read.update(statement.at.scalars)
     elif isinstance(statement, Loop):
         written.add(statement.index)
         if isinstance(statement.extent, Scalar):
             read.add(statement.extent)
-    elif isinstance(statement, Product):
-        for matrix in (statement.left, statement.right, statement.result):
-            read.update(matrix.at.scalars)
-    elif isinstance(statement, Reserve):
-        read.update(statement.size.scalars)
+    read.update(scalar for at in positions(statement) for scalar in at.scalars)
     for body in bodies(statement):
         for inner in body:
             more_read, more_written = _scalars(inner)
@@ -147,6 +145,11 @@ def _accesses(statement: Statement, loops: tuple[Loop, ...]) -> Iterator[Access]
         yield _matrix(statement.left, m, k, False, "", loops)
         yield _matrix(statement.right, k, n, False, "", loops)
         yield _matrix(statement.result, m, n, True, "add" if statement.adds else "", loops)
+    elif isinstance(statement, Call):
+        for part in statement.parts:
+            yield Access(part.buffer, part.at, 0, part.size - 1, False, "", loops)
+        for part in statement.changed:
+            yield Access(part.buffer, part.at, 0, part.size - 1, True, "", loops)
     elif isinstance(statement, Reserve):
         yield Access(statement.buffer, Affine(), 0, 0, True, "", loops)
     inner = (*loops, statement) if isinstance(statement, Loop) else loops

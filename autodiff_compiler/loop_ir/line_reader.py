@@ -163,6 +163,15 @@ class LineReader:
             raise self.error("there is text after an expression")
         return expression
 
+    def expressions(self, text: str) -> tuple[Expression, ...]:
+        """Reads expressions with commas between them."""
+        reader, expressions = _ExpressionReader(self, text), []
+        while reader.token is not None:
+            expressions.append(reader.expression())
+            if reader.sign() == ",":
+                reader.advance()
+        return tuple(expressions)
+
 
 class _ExpressionReader:
     """A recursive-descent reader of an expression; ``token`` is the next one."""

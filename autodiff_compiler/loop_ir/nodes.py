@@ -297,15 +297,50 @@ class Reserve:
     span: Span = NOWHERE
 
 
+@dataclass(frozen=True)
+class Part:
+    """``size`` adjacent elements of a buffer, from ``at`` on."""
+
+    buffer: Buffer
+    at: Affine
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Runs an algorithm of C, such as ``argsort_f32``, on parts of buffers.
+
+    numbers  its sizes and choices, which come first among its operands.
+    changed  the parts that it writes, and may read.
+    read     the parts that it reads alone.
+    error    the error with which it may leave the function: a row of ``Function.errors``.
+    """
+
+    name: str
+    numbers: tuple[int, ...]
+    changed: tuple[Part, ...]
+    read: tuple[Part, ...]
+    error: int | None = None
+    span: Span = NOWHERE
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (*self.changed, *self.read)
+
+
 @dataclass(frozen=True, eq=False)
 class Fail:
-    """Leaves the function with an error: the number of a row of ``Function.errors``."""
+    """Leaves the function with an error: the number of a row of ``Function.errors``.
+
+    details  the numbers in its message.
+    """
 
     error: int
     span: Span = NOWHERE
+    details: tuple[Expression, ...] = ()
 
 
-Statement: TypeAlias = "Let | Set | Store | Loop | While | If | Product | Reserve | Fail"
+Statement: TypeAlias = "Let | Set | Store | Loop | While | If | Product | Call | Reserve | Fail"
 Body: TypeAlias = tuple[Statement, ...]
 
 
@@ -315,7 +350,9 @@ class Function:
 
     inputs   buffers, and scalars by value, in the order of the parameters.
     outputs  buffers; a number that is returned is a buffer of one element.
-    errors   the exception and message of each error that ``Fail`` names.
+    errors   the exception and message of each error that a statement names. If the message has
+             places for numbers, the names of their types follow. The places are those of
+             ``str.format``, or of ``%`` if this sign stands before the types.
     offsets  the temporaries that lie in the workspace, each with its first byte there. All other
              temporaries are on the stack.
     """
@@ -324,7 +361,7 @@ class Function:
     inputs: tuple[Buffer | Scalar, ...]
     outputs: tuple[Buffer, ...]
     body: Body
-    errors: tuple[tuple[str, str], ...] = ()
+    errors: tuple[tuple[str, ...], ...] = ()
     offsets: tuple[tuple[Buffer, int], ...] = ()
     title: str = ""
     span: Span = NOWHERE
@@ -366,4 +403,17 @@ def expressions(statement: Statement) -> tuple[Expression, ...]:
     """Returns the expressions of a statement, without those of its bodies."""
     if isinstance(statement, (Let, Set, Store)):
         return (statement.value,)
+    if isinstance(statement, Fail):
+        return statement.details
     return (statement.condition,) if isinstance(statement, (While, If)) else ()
+
+
+def positions(statement: Statement) -> tuple[Affine, ...]:
+    """Returns the positions in a statement, without those in its expressions and bodies."""
+    if isinstance(statement, Product):
+        return tuple(each.at for each in (statement.result, statement.left, statement.right))
+    if isinstance(statement, Call):
+        return tuple(part.at for part in statement.parts)
+    if isinstance(statement, Store):
+        return (statement.at,)
+    return (statement.size,) if isinstance(statement, Reserve) else ()

@@ -21,7 +21,8 @@ EXPRESSIONS_OF_C = frozenset(
 )
 #: Operations with a function in the C library for each dtype of floats, and of integers.
 FUNCTIONS_OF_FLOATS = frozenset(
-    "abs acos acosh asin asinh atan atan2 atanh ceil clip copysign cos cosh digamma elu erf erfc"
+    "abs acos acosh asin asinh atan atan2 atanh bessel_i gamma_p gamma_p_slope polygamma sinc_slope"
+    " ceil clip copysign cos cosh digamma elu erf erfc"
     " erfinv exp expm1 floor floor_div fmod hardsigmoid huber hypot isclose isfinite isinf isnan"
     " leaky_relu lgamma log log10 log1p log2 logaddexp logistic_loss maximum minimum mod pow"
     " reciprocal relu round rsqrt sigmoid sigmoid_slope sign sin sinc sinh softplus softsign sqrt"

@@ -18,6 +18,7 @@ A position in a buffer is a sum of integers. ``index(6*i + j)`` is the number th
 that grows. ``const`` names tables. ``let`` defines a scalar, and ``var`` one that may change. The
 iterations of a ``serial for`` run in order; those of a ``for`` are independent. ``loop`` repeats
 its body up to ``break unless``. ``x[0; 4x6 by 6,1]`` is a matrix of 4 rows at 0, by its strides.
+``call argsort_f32(9, 0; order[0; 9]; x[0; 9])`` has numbers, the parts that change, and others.
 
 Numbers are f64, i64 or bool. Others end in their dtype: ``0.5_f32``. An operation whose dtype does
 not follow from its operands names it: ``ldexp:f32(x, n)``. A name that is visible already gets a
@@ -38,6 +39,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Expression,
     Fail,
     Function,
@@ -47,6 +49,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Load,
     Loop,
     Matrix,
+    Part,
     Position,
     Product,
     Read,
@@ -88,8 +91,8 @@ CHANGES: Mapping[str, str] = {
 }
 #: Words that no name may be.
 KEYWORDS = tuple(
-    "alloc and at break const error fail for func if in index inf let loop nan or reserve serial"
-    " to True False unless var".split()
+    "alloc and at break call const error fail for func if in index inf let loop nan or reserve"
+    " serial to True False unless var with".split()
 )
 NUMBERS = ("float64", "int64", "bool")
 
@@ -144,8 +147,8 @@ class _Printer:
         span = function.span
         place = "" if span == NOWHERE else f"{self.file}:{span.line}"
         self.line(0, f"func {function.name}({inputs}) -> ({outputs}) {{", place)
-        for number, (kind, message) in enumerate(function.errors):
-            self.line(1, f"error {number}: {kind!r}, {message!r}")
+        for number, row in enumerate(function.errors):
+            self.line(1, f"error {number}: {', '.join(map(repr, row))}")
         offsets = dict(function.offsets)
         for buffer in local_buffers(function):
             self.allocation(buffer, offsets.get(buffer))
@@ -252,8 +255,18 @@ class _Printer:
         text = f"reserve {self.name(reserve.buffer)} to {self.position(reserve.size)}"
         self.statement(depth, text, reserve)
 
+    def call(self, call: Call, depth: int) -> None:
+        numbers = ", ".join(map(str, call.numbers))
+        changed, read = (", ".join(map(self.part, each)) for each in (call.changed, call.read))
+        end = "" if call.error is None else f" or fail {call.error}"
+        self.statement(depth, f"call {call.name}({numbers}; {changed}; {read}){end}", call)
+
+    def part(self, part: Part) -> str:
+        return f"{self.name(part.buffer)}[{self.position(part.at)}; {part.size}]"
+
     def fail(self, fail: Fail, depth: int) -> None:
-        self.statement(depth, f"fail {fail.error}", fail)
+        details = ", ".join(map(self.expression, fail.details))
+        self.statement(depth, f"fail {fail.error}" + (f" with {details}" if details else ""), fail)
 
     # ---- expressions
 
@@ -327,6 +340,7 @@ _STATEMENTS: Mapping[type, Callable[[_Printer, Any, int], None]] = {
     While: _Printer.repeat,
     If: _Printer.branch,
     Product: _Printer.product,
+    Call: _Printer.call,
     Reserve: _Printer.reserve,
     Fail: _Printer.fail,
 }

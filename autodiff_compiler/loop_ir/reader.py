@@ -13,12 +13,14 @@ from autodiff_compiler.loop_ir.line_reader import SUFFIX, LineReader
 from autodiff_compiler.loop_ir.nodes import (
     Body,
     Buffer,
+    Call,
     Fail,
     Function,
     If,
     Let,
     Loop,
     Matrix,
+    Part,
     Product,
     Reserve,
     Scalar,
@@ -35,6 +37,9 @@ ALLOCATION = re.compile(r"(alloc|const) ([^=]*?)(?: at (\d+))?(?: = \[(.*)\])?")
 LET = re.compile(r"(let|var) ([^=]*) = (.*)")
 CHANGE = re.compile(r"(.*?) (\+|\*|max|min)?= (.*)")
 MATRIX = re.compile(r"([\w.]+)\[(.*); (\d+)x(\d+) by (-?\d+),(-?\d+)\]")
+PART = re.compile(r"([\w.]+)\[([^;]*); (\d+)\]")
+CALL = re.compile(r"call (\w+)\(([^;]*); (.*\]|); (.*\]|)\)(?: or fail (\d+))?")
+FAIL = re.compile(r"fail (\d+)(?: with (.*))?")
 ELEMENT = re.compile(r"([\w.]+)\[(.*)\]")
 COMBINES = {sign.removesuffix("="): name for name, sign in CHANGES.items()}
 #: The lines that end a body.
@@ -80,9 +85,9 @@ class _Reader(LineReader):
     def parameter(self, text: str) -> Buffer | Scalar:
         return self.buffer(text, "input") if text.endswith("]") else self.define(text)
 
-    def declarations(self) -> tuple[list[tuple[str, str]], list[tuple[Buffer, int]]]:
+    def declarations(self) -> tuple[list[tuple[str, ...]], list[tuple[Buffer, int]]]:
         """Reads the errors and the local buffers, which stand before all statements."""
-        errors: list[tuple[str, str]] = []
+        errors: list[tuple[str, ...]] = []
         offsets: list[tuple[Buffer, int]] = []
         while True:
             start = self.place
@@ -188,8 +193,19 @@ class _Reader(LineReader):
         name, _, size = text.removeprefix("reserve ").partition(" to ")
         return Reserve(self.array(name), self.position(size), self.span)
 
+    def call(self, text: str) -> Statement:
+        name, numbers, changed, read, error = self.match(CALL, text).groups()
+        sizes = tuple(map(int, filter(None, numbers.split(", "))))
+        parts = (self.parts(changed), self.parts(read))
+        return Call(name, sizes, *parts, None if error is None else int(error), self.span)
+
+    def parts(self, text: str) -> tuple[Part, ...]:
+        groups = (each.groups() for each in PART.finditer(text))
+        return tuple(Part(self.array(a), self.position(b), int(c)) for a, b, c in groups)
+
     def fail(self, text: str) -> Statement:
-        return Fail(int(text.removeprefix("fail ")), self.span)
+        error, details = self.match(FAIL, text).groups()
+        return Fail(int(error), self.span, self.expressions(details or ""))
 
 
 _STATEMENTS: Mapping[str, Callable[[_Reader, str], Statement]] = {
@@ -199,6 +215,7 @@ _STATEMENTS: Mapping[str, Callable[[_Reader, str], Statement]] = {
     "serial for ": _Reader.loop,
     "loop {": _Reader.repeat,
     "if ": _Reader.branch,
+    "call ": _Reader.call,
     "reserve ": _Reader.reserve,
     "fail ": _Reader.fail,
 }

@@ -10,11 +10,14 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Expression,
+    Fail,
     If,
     Let,
     Load,
     Loop,
+    Part,
     Position,
     Product,
     Read,
@@ -73,9 +76,20 @@ def rewrite_statement(statement: Statement, change: Rewrite, move: Move) -> Stat
             for matrix in (statement.result, statement.left, statement.right)
         )
         return replace(statement, result=result, left=left, right=right)
+    if isinstance(statement, Call):
+        return with_parts(statement, lambda part: replace(part, at=move(part.at)))
     if isinstance(statement, Reserve):
         return replace(statement, size=move(statement.size))
+    if isinstance(statement, Fail) and statement.details:
+        details = (rewrite_expression(each, change, move) for each in statement.details)
+        return replace(statement, details=tuple(details))
     return statement
+
+
+def with_parts(call: Call, change: Callable[[Part], Part]) -> Call:
+    """Returns a call on other parts of buffers."""
+    changed, read = (tuple(map(change, parts)) for parts in (call.changed, call.read))
+    return replace(call, changed=changed, read=read)
 
 
 def substitute(body: Body, mapping: Mapping[Scalar, Affine]) -> Body:
@@ -120,6 +134,8 @@ def _with_targets(statement: Statement, relocate: Relocate) -> Statement:
             replace(matrix, buffer=buffer, at=at) for matrix, (buffer, at) in zip(matrices, places)
         )
         return replace(statement, result=result, left=left, right=right)
+    if isinstance(statement, Call):
+        return with_parts(statement, lambda part: Part(*relocate(part.buffer, part.at), part.size))
     return statement
 
 

@@ -20,6 +20,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Expression,
     Fail,
     Function,
@@ -124,13 +125,16 @@ class _Verifier:
                 self.nested(statement)
             elif isinstance(statement, Product):
                 self.product(statement)
+            elif isinstance(statement, Call):
+                self.call(statement)
             elif isinstance(statement, Reserve):
                 self.demand(statement.buffer.grows, f"{statement.buffer} does not grow")
                 self.integers(statement.size)
             else:
                 assert isinstance(statement, Fail), statement
-                known = 0 <= statement.error < len(self.function.errors)
-                self.demand(known, f"there is no error {statement.error}")
+                self.error(statement.error, len(statement.details))
+                for each in statement.details:
+                    self.expression(each)
 
     def nested(self, statement: Loop | While | If) -> None:
         if isinstance(statement, Loop):
@@ -204,6 +208,23 @@ class _Verifier:
                 self.element(matrix.buffer, matrix.at, low, high)
         operands = (product.left.buffer, product.right.buffer)
         self.demand(product.result.buffer not in operands, "the result is an operand")
+
+    def call(self, call: Call) -> None:
+        for part in call.parts:
+            self.element(part.buffer, part.at, 0, part.size - 1)
+        for part in call.changed:
+            self.writable(part.buffer)
+        buffers = [part.buffer for part in call.changed]
+        apart = len({*buffers}) == len(buffers)
+        self.demand(apart and all(each.buffer not in buffers for each in call.read), "parts meet")
+        if call.error is not None:
+            self.error(call.error, 0)
+
+    def error(self, number: int, details: int) -> None:
+        rows = self.function.errors
+        self.demand(0 <= number < len(rows), f"there is no error {number}")
+        kinds = [each for each in rows[number][2:] if each != "%"]
+        self.demand(len(kinds) == details, f"error {number} has {len(kinds)} numbers")
 
     # ---- expressions
 

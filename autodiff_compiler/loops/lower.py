@@ -19,6 +19,7 @@ from autodiff_compiler.loops.core.values import (
     NoNativeText,
     Representation,
     Rows,
+    Text,
     Unset,
     row_major,
 )
@@ -29,9 +30,9 @@ from autodiff_compiler.loops.rules import (
     elementwise,
     indexing,
     lists,
+    matrices,
     moving,
     numbers,
-    products,
     reductions,
     scans,
     shapes,
@@ -66,7 +67,7 @@ RULES: Mapping[str, Rule] = {
     **numbers.RULES,
     **windows.RULES,
     **reductions.RULES,
-    **products.RULES,
+    **matrices.RULES,
     **lists.RULES,
     **ControlFlow(_lower_region).rules(),
     **inlined_rules(_lower_region),
@@ -153,7 +154,7 @@ def _leaves(value: Representation) -> Iterator[Array | Expression]:
     if isinstance(value, Items):
         for item in value.items:
             yield from _leaves(item)
-    elif isinstance(value, (Rows, Joined, Unset)):
+    elif isinstance(value, (Rows, Joined, Text, Unset)):
         raise NoNativeText("a list as a result")
     else:
         yield value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,14 +17,13 @@ from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.native import (
     Array,
     Description,
-    ErrorRow,
     NativeFunction,
     NativeUnavailable,
     Scalar,
     find_compiler,
     number,
 )
-from autodiff_compiler.runtime.native.description import Input, Output, Packing
+from autodiff_compiler.runtime.native.description import Input, Output, Packing, error_row
 from autodiff_compiler.stages.outcome import unconnected
 
 
@@ -53,7 +51,7 @@ def emit_c_files(program: Program) -> Program:
                 _output(leaf) for value in function.returns for leaf in leaf_types(type_of(value))
             ),
             packing=_packing(program, function),
-            errors=tuple(ErrorRow(getattr(builtins, kind), text) for kind, text in nest.errors),
+            errors=tuple(map(error_row, nest.errors)),
             workspace=source.workspace,
             services=source.services,
         )

@@ -14,6 +14,8 @@ OTHERS = {"common", "cost_model", "nn", "numpy", "testing", "vocabulary"}
 #: Numbers that are rules, and no thresholds: where each stands, and what it is.
 RULES = {
     "scaling.LARGEST_DIVISOR": "whole numbers that every float holds",
+    "control_flow.DETAILS": "the interface of compiled functions",
+    "elementwise.HIGHEST_POLYGAMMA": "the room for coefficients in polygamma of the C library",
     "expressions.CONDITIONAL": "the precedence of operators of C",
     "expressions.PRIMARY": "the precedence of operators of C",
     "expressions.UNARY": "the precedence of operators of C",

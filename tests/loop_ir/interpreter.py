@@ -13,6 +13,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Expression,
     Fail,
     Function,
@@ -22,6 +23,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Load,
     Loop,
     Matrix,
+    Part,
     Position,
     Product,
     Read,
@@ -62,6 +64,28 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "logical_or": np.logical_or,
     "logical_not": np.logical_not,
 }
+
+
+def _sort(numbers: Sequence[int], changed: list, read: list) -> None:
+    size, descending = numbers
+    rising = np.argsort(read[0], kind="stable")
+    falling = size - 1 - np.argsort(read[0][::-1], kind="stable")[::-1]
+    changed[0][:] = falling if descending else rising
+
+
+def _solve(numbers: Sequence[int], changed: list, read: list) -> bool:
+    size, columns = numbers
+    right, equations = changed[0].reshape(size, columns), changed[1].reshape(size, size)
+    try:
+        right[:] = np.linalg.solve(equations, right)
+    except np.linalg.LinAlgError:
+        return True
+    changed[1][:] = changed[2][:] = 77
+    return False
+
+
+#: The algorithms of C that are run here. They return True if they fail.
+ALGORITHMS: Mapping[str, Callable[..., bool | None]] = {"argsort": _sort, "solve": _solve}
 
 
 class Failed(Exception):
@@ -127,11 +151,23 @@ class _Run:
             self.body(statement.then if self.value(statement.condition) else statement.orelse)
         elif isinstance(statement, Product):
             self.product(statement)
+        elif isinstance(statement, Call):
+            self.call(statement)
         elif isinstance(statement, Reserve):
             self.reserve(statement)
         else:
             assert isinstance(statement, Fail), statement
-            raise Failed(statement.error)
+            raise Failed(statement.error, *map(self.value, statement.details))
+
+    def call(self, call: Call) -> None:
+        changed, read = ([*map(self.part, each)] for each in (call.changed, call.read))
+        if ALGORITHMS[call.name.rpartition("_")[0]](call.numbers, changed, read):
+            raise Failed(call.error)
+
+    def part(self, part: Part) -> np.ndarray:
+        start = self.position(part.at)
+        assert 0 <= start <= start + part.size <= len(self.cells(part.buffer)), part
+        return self.cells(part.buffer)[start : start + part.size]
 
     def product(self, product: Product) -> None:
         left = self.cells(product.left.buffer)[self.places(product.left, product.m, product.k)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.ir.types import SHORT
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Apply,
@@ -213,6 +214,22 @@ class _Program:
                 result, [at[0] + rows, at[1] + columns], x.load(at), "add"))  # noqa: B023  # fmt: skip
         return result
 
+    def ordered(self) -> Array:
+        """The rows with their elements in order, by calls of an algorithm."""
+        x, low = self.low.copied(self.full(), "rows"), self.low
+        order = low.new_array("int64", x.shape, "order")
+        merged = low.new_array("int64", (self.columns,), "merged").part((), 1)
+        name, choices = f"argsort_{SHORT[self.dtype]}", (self.columns, self.draw.randrange(2))
+        low.nest((self.rows,), lambda at: low.call(
+            name, choices, (order.part(at, 1), merged), (x.part(at, 1),)), False)  # fmt: skip
+
+        def element(at: Sequence[Affine]) -> Expression:
+            place = low.let("place", order.load(at))
+            assert isinstance(place, Read)
+            return x.load([at[0], Affine.of(place.scalar)])
+
+        return self.map(x.shape, element)
+
     def number(self) -> Array:
         """A sum in a register, on an array of one element."""
         x, low = self.full(), self.low
@@ -223,4 +240,4 @@ class _Program:
 
     STEPS = (unary, unary, binary, binary, binary, chosen, reduction, reduction, mean, gather,
              scatter, flip, transposed, copied, product, recurrence, history, joined, neighbours,
-             number)  # fmt: skip
+             ordered, number)  # fmt: skip

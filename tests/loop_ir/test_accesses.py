@@ -8,12 +8,14 @@ from autodiff_compiler.loop_ir.accesses import Access, depends, span_within, sum
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Buffer,
+    Call,
     Fail,
     Let,
     Literal,
     Load,
     Loop,
     Matrix,
+    Part,
     Product,
     Read,
     Scalar,
@@ -56,6 +58,17 @@ def test_a_product_accesses_the_whole_of_its_matrices() -> None:
         (Y, 0, 6, False),
         (Y, 0, 5, True),
     ]
+
+
+def test_a_call_reads_and_writes_the_parts_that_it_changes() -> None:
+    call = Call("f_f64", (), (Part(Y, Affine(1), 4),), (Part(X, Affine.of(N), 3),), 0)
+    found = summary_of(call)
+    assert [(each.buffer, each.low, each.high, each.writes) for each in found.accesses] == [
+        (Y, 0, 3, False),
+        (X, 0, 2, False),
+        (Y, 0, 3, True),
+    ]
+    assert found.scalars_read == {N} and found.may_fail
 
 
 def test_spans_take_the_bounds_of_inner_loops() -> None:

@@ -48,6 +48,7 @@ EVERYTHING = """\
 # title='every form'
 func everything(x: f32[24], n: i64) -> (out: f32[8], sum: f64[1]) {  # net.py:3
   error 0: 'ValueError', "it's # 4"
+  error 1: 'IndexError', 'no {} in {}', 'int', 'float'
   const table: i32[3] = [3, -4, 0]
   alloc tape: f32[*]
   alloc row: f32[6] at 128
@@ -71,6 +72,10 @@ func everything(x: f32[24], n: i64) -> (out: f32[8], sum: f64[1]) {  # net.py:3
   } else {
     fail 0
   }
+  call solve_f32(2, 1; out[0; 2], row[n; 4]; ) or fail 0
+  call bare_f32(; ; x[1; 9])
+  call both_f32(7; row[0; 6]; x[0; 3], tape[n + 1; 3])
+  fail 1 with index(n + 2), f64(t) + 0.5
   out[0; 2x4 by 4,1] += x[2; 2x3 by 1,-2] @ x[0; 3x4 by 4,1]
   sum[0] = inf - -inf + ldexp:f64(1.0, n) + nan
 }
@@ -106,6 +111,8 @@ ILLEGAL = {
     "}\n}": "line 3: there is text after the function|text after the function",
     "  out[0; 2x2 by 2,1] = x[0; 2x2 by 2,1] @ x[0; 1x2 by 2,1]\n}": "sizes of the matrices",
     "  out = 3\n}": "there is no scalar out here",
+    "  call sort_f64(3; out[0])\n}": "this cannot be read",
+    "  fail one\n}": "this cannot be read",
 }
 
 

@@ -6,6 +6,8 @@ from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Buffer,
+    Call,
+    Fail,
     Function,
     If,
     Let,
@@ -13,6 +15,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Load,
     Loop,
     Matrix,
+    Part,
     Position,
     Product,
     Read,
@@ -35,6 +38,8 @@ BODY = (
     While((Let(Scalar("c", "int64"), Read(N)),), Literal(False, "bool"), ()),
     If(Literal(True, "bool"), (Store(X, Affine.of(N), Read(T)),)),
     Product(M, M, M, 2, 2, 2),
+    Call("f_f64", (2,), (Part(X, Affine.of(N), 3),), (Part(X, Affine.of(N, 2), 3),)),
+    Fail(0, details=(Position(Affine.of(N)),)),
     Reserve(X, Affine.of(N)),
 )
 

@@ -10,11 +10,13 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Function,
     Let,
     Literal,
     Load,
     Loop,
+    Part,
     Read,
     Scalar,
     Set,
@@ -119,6 +121,22 @@ BODIES: dict[str, tuple[Body, str]] = {
     "an input of another function": (
         (Store(OUT, HERE, Load(Buffer("y", "float64", 4, "input"), HERE)),),
         "@y is no parameter",
+    ),
+    "a call that changes an input": (
+        (Call("f_f64", (), (Part(X, HERE, 2),), ()),),
+        "@x is only read",
+    ),
+    "a call on one part twice": (
+        (Call("f_f64", (), (Part(OUT, HERE, 2),), (Part(OUT, HERE + 2, 2),)),),
+        "parts meet",
+    ),
+    "a part that is too long": (
+        (Call("f_f64", (), (Part(OUT, HERE + 2, 20),), ()),),
+        "is outside its",
+    ),
+    "a call with an unknown error": (
+        (Call("f_f64", (), (Part(OUT, HERE, 2),), (), 3),),
+        "there is no error 3",
     ),
     "an unknown dtype": (
         (Store(OUT, HERE, Apply("cast", (Literal(1, "float16"),), "float64")),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,11 +19,11 @@ from autodiff_compiler.passes.nests.pipeline import optimise
 from autodiff_compiler.runtime.native import (
     Array,
     Description,
-    ErrorRow,
     Number,
     Scalar,
     load_native,
 )
+from autodiff_compiler.runtime.native.description import error_row
 from autodiff_compiler.stages.driver import numeric_rules
 from autodiff_compiler.transforms.reverse.sweep import gradient_function
 from tests.interpreter import run
@@ -49,7 +48,7 @@ def compiled(function: Function, optimises: bool = True) -> tuple[Callable[..., 
         source.adapter,
         tuple(_input(param) for param in function.params),
         tuple(_output(value) for value in function.returns),
-        errors=tuple(ErrorRow(getattr(builtins, kind), text) for kind, text in loops.errors),
+        errors=tuple(map(error_row, loops.errors)),
         workspace=source.workspace,
         services=source.services,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -252,14 +253,60 @@ def test_positions_are_checked(program: Callable[..., Any], c_compiler: Compiler
     size = X.shape[axis]
     for n in (size - 1, 0):
         np.testing.assert_allclose(call(X, n)[0], program(X, n), rtol=1e-9)
-    with pytest.raises(IndexError, match=f"out of bounds for axis {axis} with size {size}"):
+    n = size + 1 if program is not rows_in_turn else size
+    message = f"^index {n} is out of bounds for axis {axis} with size {size}$"
+    with pytest.raises(IndexError, match=message):
         call(X, size + 1)
 
 
-def sorted_values(x: Any) -> Any:
-    return np.sum(np.sort(x, axis=0) * x)
+def some_rows(x: Any, places: Any) -> Any:
+    return np.sum(x[places] ** 2)
+
+
+@pytest.mark.parametrize("bad", (7, -7, -9))
+def test_the_first_position_that_is_outside_is_named(bad: int, c_compiler: Compiler) -> None:
+    """NumPy names it, too."""
+    places = np.array([[0, -1], [2, 1]])
+    call, _ = compiled(joint_gradient(some_rows, (ROW, places), 1))
+    np.testing.assert_allclose(call(ROW, places)[0], some_rows(ROW, places), rtol=1e-9)
+    places = np.array([[0, -1], [bad, 100]])
+    with pytest.raises(IndexError) as numpy_error:
+        some_rows(ROW, places)
+    with pytest.raises(IndexError, match=f"^{re.escape(str(numpy_error.value))}$"):
+        call(ROW, places)
+
+
+def limited(x: Any, n: int) -> Any:
+    total = np.sum(x * x)
+    for k in range(n):
+        if k > 4:
+            raise ValueError(f"{n} turns, k = {k} of {n / 4}; {n == 9}")
+        total = total + k
+    return total
+
+
+def in_percent(x: Any, n: int) -> Any:
+    if n > 3:
+        raise RuntimeError("%d is more than 3: %.2f" % (n, n / 3))  # noqa: UP031
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize("program", (limited, in_percent), ids=lambda p: p.__name__)
+def test_a_message_has_the_numbers_of_python(
+    program: Callable[..., Any], c_compiler: Compiler
+) -> None:
+    call, _ = compiled(joint_gradient(program, (X, 2), 1))
+    np.testing.assert_allclose(call(X, 2)[0], program(X, 2), rtol=1e-9)
+    with pytest.raises((ValueError, RuntimeError)) as python_error:
+        program(X, 9)
+    with pytest.raises(type(python_error.value), match=f"^{re.escape(str(python_error.value))}$"):
+        call(X, 9)
+
+
+def singular_values(x: Any) -> Any:
+    return np.sum(np.linalg.svd(x, compute_uv=False) ** 2)
 
 
 def test_an_operator_without_loops_is_named() -> None:
-    with pytest.raises(NoNativeText, match="argsort|take_along"):
-        lower_to_loops(joint_gradient(sorted_values, (X,), 1))
+    with pytest.raises(NoNativeText, match="singular_values|left_vectors"):
+        lower_to_loops(joint_gradient(singular_values, (X,), 1))

@@ -24,17 +24,15 @@ from tests.loops.native import compiled
 #: Operators without a rule, or without a sample that gives an array, by the reason. The table may
 #: only shrink.
 MISSING: dict[str, str] = {
-    "the order of elements": "argsort searchsorted argmedian first_occurrences",
-    "a result whose size values decide": "nonzero unique",
+    "a result whose size values decide": "nonzero unique first_occurrences",
     "a random generator": "draw draw_mask draw_integers draw_order draw_gamma draw_poisson",
     "complex numbers": "imag conj real",
-    "a factorisation of matrices": "inverse det det_sign logabsdet cofactors cofactors_slope solve"
-    " cholesky singular_values left_vectors right_vectors orthogonal_factor triangular_factor pinv",
+    "a factorisation of matrices": "singular_values left_vectors right_vectors"
+    " orthogonal_factor triangular_factor pinv",
     "a run-time list in place of an array": "list_item list_zeros list_ones list_add list_append"
     " list_head list_set list_add_at list_slice list_unslice list_repeat list_unrepeat list_sum"
     " list_sum_from list_broadcast list_sum_items list_concat list_split list_copy list_as list_own"
     " list_pad list_trim list_rows list_join",
-    "no function in C": "bessel_i gamma_p gamma_p_slope sinc_slope",
     "a sample with a shape, or without a value": "expand_dims_where unbroadcast_to shape_of"
     " shape_item undefined is_unset zeros_if_set",
 }
@@ -46,16 +44,14 @@ REFUSED = {
     "index": 8,  # a result whose size values decide
     **dict.fromkeys(WRITES, 4),  # a slice with run-time bounds
     "repeat": 2,  # counts at run time
-    "polygamma": 4,
 }
 #: The samples whose gradient is refused. Operators in it have no rule, or values decide its sizes.
-NO_GRADIENT = {"sinc": 4, "polygamma": 6, **dict.fromkeys(WRITES, 6)}
+NO_GRADIENT = {**dict.fromkeys(WRITES, 6)}
 #: The dtypes of whole numbers that are tried.
 WHOLE = ("int64", "int32", "uint8", "bool")
 #: The samples of whole numbers that are refused.
 WHOLE_REFUSED = {
     "repeat": 4,  # counts at run time
-    "polygamma": 8,
     "index": 12,  # a result whose size values decide
     **dict.fromkeys(WRITES, 4),  # a slice with run-time bounds
 }

@@ -122,6 +122,15 @@ class ExpressionPrinter:
             return f"{self.text(operand, 9)} != {zero}", 8
         return f"({C_TYPES[op.dtype]}){self.text(operand, UNARY)}", UNARY
 
+    def bits(self, number: Expression) -> str:
+        """Returns the text of a number as an int64; of a double these are its bits."""
+        if number.dtype == "float64":
+            self.functions["bits_f64"] = None
+            return f"(int64_t)bits_f64({self.text(number)})"
+        return (
+            self.text(number) if number.dtype == "int64" else f"(int64_t){self.text(number, UNARY)}"
+        )
+
     def position(self, at: Affine) -> str:
         """Returns the text of a position: ``1024 * i + j + 1``."""
         parts = []

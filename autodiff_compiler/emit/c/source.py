@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
+from autodiff_compiler.emit.c.algorithms import ALGORITHMS, algorithm_lines, words_of
 from autodiff_compiler.emit.c.expressions import (
     C_TYPES,
     ExpressionPrinter,
@@ -23,6 +25,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Body,
     Buffer,
+    Call,
     Fail,
     Function,
     If,
@@ -31,6 +34,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Load,
     Loop,
     Matrix,
+    Part,
     Product,
     Reserve,
     Scalar,
@@ -89,24 +93,47 @@ def emit_c(function: Function) -> CSource:
     return _Emitter(function).source()
 
 
+#: The names of loop indices, from the outside inward.
+INDICES = tuple("ijklmpq")
+#: Names that a file may define.
+DEFINED = NAMES | FUNCTIONS.keys() | ALGORITHMS.keys()
+
+
 class _Names:
-    """The names of scalars, buffers and functions: each object has one of its own."""
+    """The names of scalars, buffers and functions. No two that are visible at once are equal."""
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.taken: set[str] = set()
+        self.visible: list[str] = []
 
-    def __call__(self, thing: object) -> str:
+    def index(self, scalar: Scalar) -> str:
+        """Returns the name of an index: that of the user, or the next letter that is free."""
+        if scalar.name not in INDICES:
+            return self(scalar)
+        letter = next((each for each in INDICES if each not in self.taken), scalar.name)
+        return self(scalar, letter)
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Opens a block of C. The names that are chosen in it are free after it."""
+        count = len(self.visible)
+        yield
+        self.taken.difference_update(self.visible[count:])
+        del self.visible[count:]
+
+    def __call__(self, thing: object, wish: str = "") -> str:
         name = self.names.get(id(thing))
         if name is None:
-            wish = re.sub(r"\W", "_", getattr(thing, "name", str(thing))) or "value"
+            wish = re.sub(r"\W", "_", wish or getattr(thing, "name", str(thing))) or "value"
             if wish[0].isdigit() or wish in RESERVED:
                 wish += "_"
             name, number = wish, 0
-            while name in self.taken or name in FUNCTIONS or name in NAMES:
+            while name in self.taken or name in DEFINED:
                 number += 1
                 name = f"{wish}_{number}"
             self.taken.add(name)
+            self.visible.append(name)
             self.names[id(thing)] = name
         return name
 
@@ -119,12 +146,13 @@ class _Emitter:
         self.lines: list[str] = []
         #: The dtypes of products, and whether some are large.
         self.products: dict[str, bool] = {}
+        self.algorithms: dict[str, None] = {}
         statements = list(walk(function.body))
         used = dict.fromkeys(each for s in statements for each in _buffers(s))
         parameters = {*function.inputs, *function.outputs}
         self.temporaries = [b for b in used if b not in parameters and not b.grows]
         self.growing = [b for b in used if b.grows]
-        self.services = bool(self.growing) or any(map(_is_large, statements))
+        self.services = bool(self.growing) or any(map(_needs_services, statements))
         self.workspace = 0
 
     def source(self) -> CSource:
@@ -158,8 +186,10 @@ class _Emitter:
         if self.services:
             lines += SERVICES.splitlines() + [""]
         lines += product_lines(self.products)
-        library = functions_for(list(self.printer.functions))
-        return lines + (library.splitlines() + [""] if library else [])
+        needed = FUNCTIONS.keys() & words_of(self.algorithms)
+        library = functions_for([*self.printer.functions, *needed])
+        lines += library.splitlines() + [""] if library else []
+        return lines + [*algorithm_lines(self.algorithms)]
 
     def _parameter(self, thing: Buffer | Scalar) -> str:
         c_type = C_TYPES[thing.dtype]
@@ -240,20 +270,26 @@ class _Emitter:
 
     def _while(self, loop: While, depth: int) -> None:
         self._line("for (;;) {", depth, loop.span)
-        self._body(loop.test, depth + 1)
-        self._line(f"if (!({self.printer.text(loop.condition)})) break;", depth + 1)
-        self._body(loop.body, depth + 1)
+        with self.names.block():
+            self._body(loop.test, depth + 1)
+            self._line(f"if (!({self.printer.text(loop.condition)})) break;", depth + 1)
+            self._body(loop.body, depth + 1)
         self._line("}", depth)
 
     def _if(self, branch: If, depth: int) -> None:
         self._line(f"if ({self.printer.text(branch.condition)}) {{", depth, branch.span)
-        self._body(branch.then, depth + 1)
+        with self.names.block():
+            self._body(branch.then, depth + 1)
         if branch.orelse:
             self._line("} else {", depth)
-            self._body(branch.orelse, depth + 1)
+            with self.names.block():
+                self._body(branch.orelse, depth + 1)
         self._line("}", depth)
 
     def _fail(self, fail: Fail, depth: int) -> None:
+        for place, each in enumerate(fail.details):
+            bits = self.printer.bits(each)
+            self._line(f"services->details[{place}] = {bits};", depth, fail.span)
         self._line(f"return {FIRST_ERROR + fail.error};", depth, fail.span)
 
     def _write(self, target: str, statement: Set | Store) -> str:
@@ -271,11 +307,12 @@ class _Emitter:
             sums = [self.names(each.scalar) for each in loop.body if isinstance(each, Set)]
             clause = f" reduction(+ : {', '.join(dict.fromkeys(sums))})" if sums else ""
             self._line(f"#pragma omp simd{clause}", depth)
-        name = self.names(loop.index)
         extent = loop.extent if isinstance(loop.extent, int) else self.names(loop.extent)
-        head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++) {{"
-        self._line(head, depth, loop.span)
-        self._body(loop.body, depth + 1)
+        with self.names.block():
+            name = self.names.index(loop.index)
+            head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++) {{"
+            self._line(head, depth, loop.span)
+            self._body(loop.body, depth + 1)
         self._line("}", depth)
 
     def _product(self, product: Product, depth: int) -> None:
@@ -290,10 +327,19 @@ class _Emitter:
         call = f"{function}{sizes}, {matrices}, {int(product.adds)});"
         self._line(call, depth, product.span)
 
+    def _call(self, call: Call, depth: int) -> None:
+        self.algorithms[call.name] = None
+        operands = ", ".join([*map(str, call.numbers), *map(self._address, call.parts)])
+        text = f"{call.name}({operands})"
+        fails = f"if ({text}) return {FIRST_ERROR + (call.error or 0)};"
+        self._line(f"{text};" if call.error is None else fails, depth, call.span)
+
     def _matrix(self, matrix: Matrix) -> str:
-        at = self.printer.position(matrix.at)
-        start = self.names(matrix.buffer) + (f" + {at}" if at != "0" else "")
-        return f"{start}, {matrix.strides[0]}, {matrix.strides[1]}"
+        return f"{self._address(matrix)}, {matrix.strides[0]}, {matrix.strides[1]}"
+
+    def _address(self, part: Matrix | Part) -> str:
+        at = self.printer.position(part.at)
+        return self.names(part.buffer) + (f" + {at}" if at != "0" else "")
 
     def _reserve(self, statement: Reserve, depth: int) -> None:
         name, needed = self.names(statement.buffer), self.printer.position(statement.size)
@@ -307,6 +353,10 @@ class _Emitter:
         )
         self._line(f"if (!{name}) return 1;", depth + 1)
         self._line("}", depth)
+
+
+def _needs_services(statement: Statement) -> bool:
+    return isinstance(statement, Fail) and bool(statement.details) or _is_large(statement)
 
 
 def _is_large(statement: Statement) -> bool:
@@ -365,6 +415,8 @@ def _buffers(statement: Statement) -> Iterator[Buffer]:
         yield statement.buffer
     if isinstance(statement, Product):
         yield from (each.buffer for each in (statement.left, statement.right, statement.result))
+    if isinstance(statement, Call):
+        yield from (part.buffer for part in statement.parts)
 
 
 _PRINTERS: Mapping[type, Callable[[Any, Any, int], None]] = {
@@ -375,6 +427,7 @@ _PRINTERS: Mapping[type, Callable[[Any, Any, int], None]] = {
     While: _Emitter._while,
     If: _Emitter._if,
     Product: _Emitter._product,
+    Call: _Emitter._call,
     Reserve: _Emitter._reserve,
     Fail: _Emitter._fail,
 }

@@ -23,6 +23,7 @@ from autodiff_compiler.loops.core.values import (
     NoNativeText,
     Representation,
     Rows,
+    Text,
     Unset,
 )
 
@@ -77,7 +78,7 @@ def carry_place(low: Lowering, op: Op, param: Value, init: AnyOperand) -> Place:
         if isinstance(start, Rows) and row_memory.grows_at_end(start.rows):
             low.take_over(start)
             return list_place(low, start.rows, as_number(start.length))
-    if not isinstance(start, (Rows, Items, Joined, Unset)):
+    if not isinstance(start, (Rows, Items, Joined, Text, Unset)):
         dtype, shape = array_facts(param.type)
         if not shape:
             return low.variable(param.name, cast(low.number(init), dtype))
@@ -109,13 +110,15 @@ def apart(
     if isinstance(value, Array) and value.shape:
         moves = value.buffer in buffers and value != place
         return low.copied(value, "next") if moves else value
-    if isinstance(place, Scalar) and not isinstance(value, (Array, Rows, Items, Joined, Unset)):
-        return low.let(place.name, _snapshot(value))
+    if isinstance(place, Scalar) and not isinstance(
+        value, (Array, Rows, Items, Joined, Text, Unset)
+    ):
+        return low.let(place.name, snapshot(value))
     if isinstance(place, Scalar) and isinstance(value, Array):
         return low.let(place.name, value.load(()))
     if isinstance(place, Rows):
         if isinstance(value, Rows) and value.rows == place.rows:
-            return Rows(value.rows, low.let("length", _snapshot(as_number(value.length))))
+            return Rows(value.rows, low.let("length", snapshot(as_number(value.length))))
         if any(buffer in buffers for buffer in buffers_of(value)):
             raise NoNativeText("lists that change places")
     return value
@@ -127,7 +130,7 @@ def assign(low: Lowering, place: Place, value: Representation) -> None:
         return
     if isinstance(place, Rows):
         _assign_list(low, place, value)
-    elif isinstance(value, (Rows, Items, Joined)) or isinstance(place, tuple):
+    elif isinstance(value, (Rows, Items, Joined, Text)) or isinstance(place, tuple):
         raise NoNativeText("a container that is carried or chosen")
     elif isinstance(place, Scalar):
         number = value.load(()) if isinstance(value, Array) else value
@@ -148,7 +151,7 @@ def _assign_list(low: Lowering, place: Rows, value: Representation) -> None:
     low.set(place.length.scalar, as_number(length))
 
 
-def _snapshot(value: Expression) -> Expression:
+def snapshot(value: Expression) -> Expression:
     """Returns an expression that ``Lowering.let`` defines anew: its scalars may change."""
     mutable = isinstance(value, Read) and value.scalar.mutable
     return Apply("copy", (value,), value.dtype) if mutable else value

@@ -7,9 +7,9 @@ that the loops that use it contain no branch.
 from __future__ import annotations
 
 from autodiff_compiler.ir.nodes import AnyOperand
-from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal, Position, Read
+from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, If, Literal, Position, Read
 from autodiff_compiler.loops.core.state import Lowering, cast
-from autodiff_compiler.loops.core.values import Array, NoNativeText
+from autodiff_compiler.loops.core.values import Array, NoNativeText, Text
 
 
 def single_position(low: Lowering, operand: AnyOperand, size: int, axis: int) -> Affine:
@@ -27,10 +27,7 @@ def single_position(low: Lowering, operand: AnyOperand, size: int, axis: int) ->
             if -size <= first and last < 0:
                 return value.at + size
     position = low.let("position", cast(value, "int64"))
-    low.fail_if(
-        _either(_compare("less", position, -size), _compare("greater_equal", position, size)),
-        *error_outside(size, axis),
-    )
+    fail_outside(low, position, size, axis)
     return from_start(low, position, size)
 
 
@@ -54,10 +51,18 @@ def check_positions(low: Lowering, operand: AnyOperand, size: int, axis: int) ->
         low.set(most, position, "maximum")
 
     low.nest(array.shape, combine)
-    low.fail_if(
-        _either(_compare("less", Read(least), -size), _compare("greater_equal", Read(most), size)),
-        *error_outside(size, axis),
+    with low.block() as statements:  # the message names the first position that is outside
+        low.nest(
+            array.shape,
+            lambda at: fail_outside(
+                low, low.let("position", cast(array.load(at), "int64")), size, axis
+            ),
+            False,
+        )
+    any_outside = _either(
+        _compare("less", Read(least), -size), _compare("greater_equal", Read(most), size)
     )
+    low.add(If(any_outside, tuple(statements), (), low.span))
 
 
 def from_start(low: Lowering, position: Expression, size: int) -> Affine:
@@ -93,6 +98,8 @@ def _either(one: Expression, other: Expression) -> Expression:
     return Apply("logical_or", (one, other), "bool")
 
 
-def error_outside(size: int, axis: int) -> tuple[str, str]:
-    """Returns the error of a position that is outside an axis."""
-    return "IndexError", f"index is out of bounds for axis {axis} with size {size}"
+def fail_outside(low: Lowering, position: Expression, size: int, axis: int) -> None:
+    """Leaves the function with an error if a position is outside an axis."""
+    outside = _either(_compare("less", position, -size), _compare("greater_equal", position, size))
+    pattern = f"index {{}} is out of bounds for axis {axis} with size {size}"
+    low.fail_if(outside, "IndexError", Text(pattern, (position,), ("int",)))

@@ -30,6 +30,7 @@ from autodiff_compiler.loops.core.values import (
     NoNativeText,
     Representation,
     Rows,
+    Text,
     Unset,
     row_major,
 )
@@ -76,7 +77,7 @@ def save(low: Lowering, columns: Columns, place: Affine, value: Representation) 
             raise NoNativeText("a tuple in a list")
         for column, part in zip(columns, value.items):
             save(low, column, place, part)
-    elif isinstance(value, (Rows, Items, Joined)):
+    elif isinstance(value, (Rows, Items, Joined, Text)):
         raise NoNativeText("a container in a list of arrays")
     elif isinstance(value, Array):
         row, array = columns.item(place), value

@@ -13,12 +13,14 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
+    Call,
     Expression,
     Fail,
     If,
     Let,
     Literal,
     Loop,
+    Part,
     Position,
     Read,
     Scalar,
@@ -39,6 +41,7 @@ from autodiff_compiler.loops.core.values import (
     NoNativeText,
     Representation,
     Rows,
+    Text,
     Unset,
     row_major,
 )
@@ -68,7 +71,7 @@ class Lowering:
     holders       the values that stand in each buffer, or in a part of it.
     frames        the regions that are being lowered, from the outside inward.
     trips         the number of iterations of a loop, by its index.
-    errors        the exceptions and messages that ``Fail`` names.
+    errors        the exceptions and messages that statements name.
     tested        the values that operations test whether they are set, and their sources.
     unset         whether a value is unset, for the values in ``tested``.
     """
@@ -79,7 +82,7 @@ class Lowering:
         self.holders: dict[Buffer, set[Value]] = {}
         self.frames: list[Frame] = []
         self.trips: dict[Scalar, int] = {}
-        self.errors: dict[tuple[str, str], int] = {}
+        self.errors: dict[tuple[str, ...], int] = {}
         self.tested: set[Value] = set()
         self.unset: dict[Value, Expression] = {}
         self.blocks: list[list[Statement]] = [[]]
@@ -165,16 +168,35 @@ class Lowering:
         combine = _combination(combine, array.dtype)
         self.add(Store(array.buffer, array.position(indices), value, combine, self.span))
 
-    def fail_if(self, condition: Expression, exception: str, message: str) -> None:
+    def fail_if(self, condition: Expression, exception: str, message: str | Text) -> None:
         """Leaves the function with an error if a condition holds."""
         with self.block() as statements:
             self.fail(exception, message)
         self.add(If(condition, tuple(statements), (), self.span))
 
-    def fail(self, exception: str, message: str) -> None:
+    def fail(self, exception: str, message: str | Text) -> None:
         """Leaves the function with an error."""
-        error = self.errors.setdefault((exception, message), len(self.errors))
-        self.add(Fail(error, self.span))
+        if isinstance(message, str):
+            self.add(Fail(self.error(exception, message), self.span))
+            return
+        signs = ("%",) if message.sign == "%" else ()
+        error = self.error(exception, message.pattern, *signs, *message.kinds)
+        self.add(Fail(error, self.span, message.numbers))
+
+    def error(self, *row: str) -> int:
+        """Returns the number of an error: its exception, its message, the types of its numbers."""
+        return self.errors.setdefault(row, len(self.errors))
+
+    def call(
+        self,
+        name: str,
+        numbers: Sequence[int],
+        changed: Sequence[Part],
+        read: Sequence[Part] = (),
+        error: int | None = None,
+    ) -> None:
+        """Runs an algorithm of C on parts of arrays; ``name`` ends in a dtype."""
+        self.add(Call(name, tuple(numbers), tuple(changed), tuple(read), error, self.span))
 
     # ---- values
 
@@ -261,8 +283,8 @@ class Lowering:
         representation = self.represent(operand)
         if isinstance(representation, Unset):
             raise NoNativeText("a variable that is not set")
-        if isinstance(representation, (Rows, Items, Joined)):
-            raise NoNativeText("a container in place of an array")
+        if isinstance(representation, (Rows, Items, Joined, Text)):
+            raise NoNativeText("a container or a text in place of an array")
         return representation
 
     def element(self, operand: AnyOperand, indices: Sequence[Affine]) -> Expression:
@@ -306,6 +328,13 @@ class Lowering:
     def copied(self, array: Array, name: str) -> Array:
         """Returns a copy in C order."""
         return self.mapped(name, array.dtype, array.shape, array.load)
+
+    def in_order(self, array: Array, name: str, dtype: str | None = None) -> Array:
+        """Returns an array in C order and of a dtype: a copy, unless it is so."""
+        dtype = dtype or array.dtype
+        if array.is_contiguous and array.dtype == dtype:
+            return array
+        return self.mapped(name, dtype, array.shape, lambda at: cast(array.load(at), dtype))
 
 
 def buffers_of(value: Representation) -> Iterator[Buffer]:

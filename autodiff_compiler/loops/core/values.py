@@ -6,12 +6,13 @@ may be read any number of times: a literal, a scalar, or the position that integ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from autodiff_compiler.interface import NoNativeText
-from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load, Scalar
+from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load, Part, Scalar
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ class Array:
     def load(self, indices: Sequence[Affine]) -> Load:
         """Returns the element at these indices, as NumPy broadcasts."""
         return Load(self.buffer, self.position(indices))
+
+    def part(self, indices: Sequence[Affine], rank: int) -> Part:
+        """Returns the last ``rank`` axes of an array in C order, at indices of those before."""
+        axes = len(self.shape) - rank
+        lead = self.with_axes(self.shape[:axes], self.strides[:axes])
+        return Part(self.buffer, lead.position(indices), math.prod(self.shape[axes:]))
 
     def item(self, index: Affine) -> Array:
         """Returns the part at an index of the first axis."""
@@ -109,7 +116,21 @@ class Unset:
     """A variable that is not set on this path. Nothing reads it."""
 
 
-Representation: TypeAlias = "Array | Rows | Items | Joined | Unset | Expression"
+@dataclass(frozen=True)
+class Text:
+    """The message of an exception, with numbers in its places.
+
+    sign   the sign of the places: ``format`` or ``%``.
+    kinds  the types of the numbers: ``int``, ``float``, ``bool`` or a dtype.
+    """
+
+    pattern: str
+    numbers: tuple[Expression, ...]
+    kinds: tuple[str, ...]
+    sign: str = "format"
+
+
+Representation: TypeAlias = "Array | Rows | Items | Joined | Unset | Text | Expression"
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -165,6 +186,7 @@ __all__ = [
     "NoNativeText",
     "Representation",
     "Rows",
+    "Text",
     "Unset",
     "reshaped_strides",
     "row_major",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import Loop as LoopOp
-from autodiff_compiler.ir.nodes import Op, Value
+from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.types import ListType
 from autodiff_compiler.loop_ir.nodes import (
     Affine,
@@ -35,11 +35,19 @@ from autodiff_compiler.loops.core.places import (
     carry_place,
     leaves,
     result_place,
+    snapshot,
     value_of,
 )
-from autodiff_compiler.loops.core.positions import bounds_of, error_outside
+from autodiff_compiler.loops.core.positions import bounds_of, fail_outside
 from autodiff_compiler.loops.core.rows import affine, as_number, scalar
-from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, buffers_of, cast
+from autodiff_compiler.loops.core.state import (
+    NUMBER_DTYPES,
+    Lowering,
+    apply,
+    array_facts,
+    buffers_of,
+    cast,
+)
 from autodiff_compiler.loops.core.values import (
     Array,
     Columns,
@@ -47,9 +55,12 @@ from autodiff_compiler.loops.core.values import (
     NoNativeText,
     Representation,
     Rows,
+    Text,
     Unset,
 )
 
+#: The most numbers in a message.
+DETAILS = 4
 #: Lowers the operations of a region.
 LowerRegion = Callable[..., None]
 
@@ -66,6 +77,7 @@ class ControlFlow:
             "while": self.loop,
             "if": self.branch,
             "raise": _raise,
+            "text": _text,
             "undefined": _undefined,
             "is_unset": _is_unset,
             "zeros_if_set": _zeros_if_set,
@@ -127,7 +139,7 @@ class ControlFlow:
         if is_counted and rows is None:
             for tape in tapes:
                 row_memory.reserve(low, tape, affine(low, as_number(trips)))
-        index = Scalar("k", "int64")
+        index = Scalar(_index_name(loop, start, step), "int64")
         if is_counted:
             if isinstance(trips, int):
                 low.trips[index] = trips
@@ -242,6 +254,12 @@ class ControlFlow:
         return tuple(guarded), Read(goes_on)
 
 
+def _index_name(loop: LoopOp, start: Affine, step: int | Expression) -> str:
+    """Returns the user's name for the number of an iteration, if there is one."""
+    is_counter = start == Affine() and step == 1 and not loop.runs_reversed
+    return loop.index.name if loop.index is not None and is_counter else "k"
+
+
 def _not(flag: Scalar) -> Expression:
     return Apply("logical_not", (Read(flag),), "bool")
 
@@ -250,8 +268,7 @@ def _check_row(low: Lowering, position: Affine, size: int) -> None:
     """Checks that an array has a row for an iteration, unless the number of iterations is known."""
     last = bounds_of(low, position)[1]
     if last is None or last >= size:
-        outside = Apply("greater_equal", (Position(position), Literal(size, "int64")), "bool")
-        low.fail_if(outside, *error_outside(size, 0))
+        fail_outside(low, Position(position), size, 0)
 
 
 def _carried_flags(low: Lowering, loop: LoopOp) -> dict[int, Scalar]:
@@ -287,9 +304,34 @@ def _zeros_if_set(low: Lowering, op: Op) -> None:
 
 
 def _raise(low: Lowering, op: Op) -> None:
-    if len(op.operands) > 1 or not all(isinstance(each, str) for each in op.operands):
-        raise NoNativeText("an exception whose message is computed")
-    low.fail(op.attrs["error"], "".join(map(str, op.operands)))
+    message = op.operands[0] if len(op.operands) == 1 else ""
+    if isinstance(message, Value):
+        text = low.represent(message)
+        if not isinstance(text, Text):
+            raise NoNativeText("an exception with a value")
+        low.fail(op.attrs["error"], text)
+    elif isinstance(message, str) and len(op.operands) < 2:
+        low.fail(op.attrs["error"], message)
+    else:
+        raise NoNativeText("an exception with several values")
+
+
+def _text(low: Lowering, op: Op) -> None:
+    """Notes the numbers in a message. A message with an array or a string has no text in C."""
+    numbers, kinds = [], []
+    for operand in op.operands:
+        type_ = type_of(operand)
+        if type_ not in NUMBER_DTYPES:
+            raise NoNativeText(f"a message with a value of type {type_}")
+        numbers.append(low.let("number", snapshot(low.number(operand))))
+        kinds.append(str(type_))
+    if len(numbers) > DETAILS:
+        raise NoNativeText(f"a message with more than {DETAILS} numbers")
+    pattern, sign = op.attrs["pattern"], op.attrs["sign"]
+    if numbers:
+        low.bind(op.result, Text(pattern, tuple(numbers), tuple(kinds), sign))
+    else:
+        low.bind(op.result, Text(pattern.format(), (), ()))
 
 
 def _undefined(low: Lowering, op: Op) -> None:

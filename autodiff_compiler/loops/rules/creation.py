@@ -36,15 +36,16 @@ def _in_steps(place: Affine, start: float, step: float, dtype: str) -> Expressio
     return apply("add", dtype, distance, start)
 
 
+def unit_element(at: Sequence[Affine], dtype: str) -> Expression:
+    """Returns an element of a unit matrix."""
+    one, zero = (cast(Literal(value, "int64"), dtype) for value in (1, 0))
+    is_diagonal = Apply("equal", (Position(at[0]), Position(at[1])), "bool")
+    return Apply("select", (is_diagonal, one, zero), dtype)
+
+
 def _unit_matrix(low: Lowering, op: Op) -> None:
     dtype, _ = array_facts(op.result.type)
-    one, zero = (cast(Literal(value, "int64"), dtype) for value in (1, 0))
-
-    def element(at: Sequence[Affine]) -> Expression:
-        is_diagonal = Apply("equal", (Position(at[0]), Position(at[1])), "bool")
-        return Apply("select", (is_diagonal, one, zero), dtype)
-
-    low.map(op.result, element)
+    low.map(op.result, lambda at: unit_element(at, dtype))
 
 
 def _triangle_indices(low: Lowering, op: Op) -> None:

@@ -32,10 +32,13 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
 PRODUCTS = (1, 2, 3, 4)
 #: Attributes that are further operands of an operation, in order.
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    "bessel_i": ("n",),
     "elu": ("alpha",),
     "leaky_relu": ("slope",),
     "huber": ("delta",),
     "isclose": ("rtol", "atol", "equal_nan"),
+    "polygamma": ("n",),
+    "sinc_slope": ("n",),
 }
 #: Operators of integers that are the operand itself, and questions that have one answer for them.
 WHOLE_ALREADY = frozenset(("floor", "ceil", "trunc", "round"))
@@ -47,8 +50,8 @@ DIVISIONS: Mapping[str, tuple[int, int]] = {
     "mod": (1, 0),
     "pow": (0, -1),
 }
-#: Operators without a function in C.
-NO_FUNCTION = frozenset(("bessel_i", "gamma_p", "gamma_p_slope", "sinc_slope"))
+#: The highest derivative of digamma that has a function in C.
+HIGHEST_POLYGAMMA = 22
 
 
 def elementwise(low: Lowering, op: Op) -> None:
@@ -70,8 +73,8 @@ def elementwise(low: Lowering, op: Op) -> None:
 def _check(op: Op) -> None:
     for type_ in op.types:
         array_facts(type_)
-    if op.name in NO_FUNCTION or op.name == "polygamma" and op.attrs["n"] != 0:
-        raise NoNativeText(op.name)
+    if op.name == "polygamma" and op.attrs["n"] > HIGHEST_POLYGAMMA:
+        raise NoNativeText(f"polygamma of order {op.attrs['n']}")
 
 
 def _check_divisor(low: Lowering, op: Op) -> None:
@@ -139,7 +142,7 @@ def scalar_operation(op: Op, operands: Sequence[Expression]) -> Expression:
             return Apply("logical_not", (cast(operands[0], "bool"),), dtype)
         ones = 2 ** int(dtype.lstrip("uint")) - 1 if dtype.startswith("u") else -1
         return Apply("bit_xor", (operands[0], Literal(ones, dtype)), dtype)
-    if op.name == "polygamma":
+    if op.name == "polygamma" and op.attrs["n"] == 0:
         return apply("digamma", dtype, *operands)
     power = op.operands[1] if op.name == "pow" else None
     if is_real_literal(power) and power in PRODUCTS and dtype.startswith("float"):

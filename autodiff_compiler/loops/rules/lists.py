@@ -12,16 +12,19 @@ from autodiff_compiler.ir.nodes import AnyOperand, Op
 from autodiff_compiler.ir.types import ListType, Type
 from autodiff_compiler.loop_ir.nodes import Affine, Apply, Expression, Literal, Position
 from autodiff_compiler.loops.core import rows as row_memory
-from autodiff_compiler.loops.core.positions import bounds_of, error_outside
+from autodiff_compiler.loops.core.positions import bounds_of
 from autodiff_compiler.loops.core.rows import affine, as_number
 from autodiff_compiler.loops.core.state import Lowering, apply, array_facts, arrays_of, cast
 from autodiff_compiler.loops.core.values import (
     Array,
+    Columns,
     Items,
     Joined,
     NoNativeText,
     Representation,
     Rows,
+    Text,
+    Unset,
 )
 
 
@@ -83,7 +86,9 @@ def _changeable(low: Lowering, op: Op) -> Rows:
     return _copied(low, op.result.type.item, value)
 
 
-def _place(low: Lowering, rows: Rows, at: AnyOperand) -> Affine:
+def _place(
+    low: Lowering, rows: Rows, at: AnyOperand, message: str = "list index out of range"
+) -> Affine:
     """Returns the row of an item. A position outside the list is an IndexError."""
     position = low.number(at)
     if isinstance(position, Position) and isinstance(rows.length, int):
@@ -105,7 +110,7 @@ def _place(low: Lowering, rows: Rows, at: AnyOperand) -> Affine:
         ),
         "bool",
     )
-    low.fail_if(outside, "IndexError", "list index out of range")
+    low.fail_if(outside, "IndexError", message)
     return affine(low, place)
 
 
@@ -152,19 +157,35 @@ def _list_head(low: Lowering, op: Op) -> None:
 def _list_write(combine: str) -> Callable[[Lowering, Op], None]:
     def rule(low: Lowering, op: Op) -> None:
         rows = _changeable(low, op)
-        place = _place(low, rows, op.operands[2])
         if combine:
-            target = row_memory.item_memory(rows.rows, place)
-            value = op.operands[1]
-            low.nest(
-                target.shape,
-                lambda at: low.store(target, at, low.element(value, at), combine),
-            )
+            place = _place(low, rows, op.operands[2])
+            _combine(low, rows.rows, place, low.represent(op.operands[1]), combine)
         else:
+            message = "list assignment index out of range"
+            place = _place(low, rows, op.operands[2], message)
             row_memory.save(low, rows.rows, place, low.represent(op.operands[1]))
         low.bind(op.result, rows)
 
     return rule
+
+
+def _combine(
+    low: Lowering, columns: Columns, place: Affine, value: Representation, combine: str
+) -> None:
+    """Combines the item in a row with a value of its type."""
+    if isinstance(columns, tuple) and isinstance(value, Items):
+        for column, part in zip(columns, value.items, strict=True):
+            _combine(low, column, place, part, combine)
+        return
+    target = row_memory.item_memory(columns, place)
+    if isinstance(value, Array):
+        array = value
+        low.nest(target.shape, lambda at: low.store(target, at, array.load(at), combine))
+    elif isinstance(value, (Items, Joined, Rows, Text, Unset)):
+        raise NoNativeText("a container in a list of arrays")
+    else:
+        number = value
+        low.nest(target.shape, lambda at: low.store(target, at, number, combine))
 
 
 def _list_filled(number: float) -> Callable[[Lowering, Op], None]:
@@ -205,11 +226,10 @@ def _list_copy(low: Lowering, op: Op) -> None:
 
 
 def _list_sum(low: Lowering, op: Op) -> None:
-    value = low.represent(op.operands[0])
-    rows = value.rows if isinstance(value, Rows) else None
-    dtype, shape = array_facts(op.result.type)
-    if not isinstance(value, Rows) or not isinstance(rows, Array) or rows.shape[1:] != shape:
-        raise NoNativeText(op.name)
+    value = _rows_of(low, op)
+    rows, (dtype, shape) = value.rows, array_facts(op.result.type)
+    if not isinstance(rows, Array) or rows.shape[1:] != shape or rows.dtype != dtype:
+        raise NoNativeText(f"{op.name} of items of another type")
     array, zero = rows, cast(Literal(0, "int64"), dtype)
     if op.name == "list_sum_from":
         start = op.operands[1]
@@ -223,6 +243,65 @@ def _list_sum(low: Lowering, op: Op) -> None:
 
     row_memory.for_each(low, value.length, add)
     low.bind(op.result, total if shape else low.let(op.result.name, total.load(())))
+
+
+def _list_repeat(low: Lowering, op: Op) -> None:
+    rows, times = _rows_of(low, op), low.number(op.operands[1])
+    assert isinstance(op.result.type, ListType), op
+    columns, length = row_memory.new_columns(low, op.result.type.item, "rows"), rows.length
+    count = low.let("times", apply("maximum", "int64", times, 0))
+    total = low.let("length", apply("mul", "int64", count, length))
+    row_memory.reserve(low, columns, affine(low, total))
+
+    def copy(number: Affine) -> None:
+        start = apply("mul", "int64", Position(number), length)
+        row_memory.copy_rows(low, columns, affine(low, start), rows)
+
+    row_memory.for_each(low, count, copy)
+    low.bind(op.result, Rows(columns, total))
+
+
+def _list_unrepeat(low: Lowering, op: Op) -> None:
+    """Adds the pieces of a list, each as long as another list."""
+    rows, like = _rows_of(low, op), low.represent(op.operands[1])
+    assert isinstance(op.result.type, ListType), op
+    columns = row_memory.new_columns(low, op.result.type.item, op.result.name)
+    length = low.let("length", as_number(row_memory.length_of(like)))
+    if row_memory.has_lists(columns):
+        raise NoNativeText("a sum of lists of lists")
+    row_memory.reserve(low, columns, affine(low, length))
+    row_memory.for_each(low, length, lambda at: _fill(low, columns, at, 0.0))
+    least = apply("maximum", "int64", length, 1)
+    count = low.let("times", apply("floor_div", "int64", as_number(rows.length), least))
+    pairs = list(zip(arrays_of(columns), arrays_of(rows.rows), strict=True))
+
+    def add(number: Affine) -> None:
+        start = affine(low, apply("mul", "int64", Position(number), length))
+        row_memory.for_each(low, length, lambda at: add_rows(at, start + at))
+
+    def add_rows(to: Affine, place: Affine) -> None:
+        for target, addend in pairs:
+            _add_row(low, target.item(to), addend.item(place))
+
+    row_memory.for_each(low, count, add)
+    low.bind(op.result, Rows(columns, length))
+
+
+def _list_as(low: Lowering, op: Op) -> None:
+    rows = _rows_of(low, op)
+    assert isinstance(op.result.type, ListType), op
+    source, columns = rows.rows, row_memory.new_columns(low, op.result.type.item, op.result.name)
+    if not isinstance(source, Array) or not isinstance(columns, Array):
+        raise NoNativeText("a conversion of containers in a list")
+    array, result, length = source, columns, as_number(rows.length)
+    row_memory.reserve(low, result, affine(low, length))
+
+    def convert(place: Affine) -> None:
+        row, given = result.item(place), array.item(place)
+        low.nest(row.shape, lambda at: low.store(row, at, cast(given.load(at), row.dtype)))
+
+    row_memory.for_each(low, length, convert)
+    low.bind(op.result, Rows(result, rows.length))
 
 
 def _list_broadcast(low: Lowering, op: Op) -> None:
@@ -263,7 +342,7 @@ def _check_length(low: Lowering, length: int | Expression, most: int) -> None:
         assert length <= most, (length, most)
         return
     longer = Apply("greater", (length, Literal(most, "int64")), "bool")
-    low.fail_if(longer, *error_outside(most, 0))
+    low.fail_if(longer, "IndexError", f"index {most} is out of bounds for axis 0 with size {most}")
 
 
 def _list_trim(low: Lowering, op: Op) -> None:
@@ -375,6 +454,9 @@ RULES: Mapping[str, Callable[[Lowering, Op], None]] = {
     "list_zeros": _list_filled(0.0),
     "list_ones": _list_filled(1.0),
     "list_rows": _list_rows,
+    "list_repeat": _list_repeat,
+    "list_unrepeat": _list_unrepeat,
+    "list_as": _list_as,
     "list_copy": _list_copy,
     "list_own": _list_copy,
     "list_sum": _list_sum,

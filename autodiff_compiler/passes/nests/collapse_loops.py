@@ -44,14 +44,12 @@ from autodiff_compiler.loop_ir.nodes import (
     Load,
     Loop,
     Position,
-    Product,
     Read,
-    Reserve,
     Scalar,
     Statement,
-    Store,
     bodies,
     expressions,
+    positions,
     subexpressions,
     walk,
     with_bodies,
@@ -100,12 +98,7 @@ def _positions(body: Body) -> Iterator[Affine]:
             for each in subexpressions(expression):
                 if isinstance(each, (Load, Position)):
                     yield each.at
-        if isinstance(statement, Store):
-            yield statement.at
-        elif isinstance(statement, Reserve):
-            yield statement.size
-        elif isinstance(statement, Product):
-            yield from (each.at for each in (statement.result, statement.left, statement.right))
+        yield from positions(statement)
 
 
 def _joined(outer: Loop, inner: Loop) -> Loop:

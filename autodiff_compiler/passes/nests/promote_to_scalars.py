@@ -36,6 +36,7 @@ from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
     Body,
     Buffer,
+    Call,
     Expression,
     Function,
     Let,
@@ -95,6 +96,8 @@ def _single_elements(body: Body) -> dict[Buffer, Scalar]:
         if isinstance(statement, Product):
             for matrix in (statement.left, statement.right, statement.result):
                 excluded.add(matrix.buffer)
+        elif isinstance(statement, Call):
+            excluded.update(part.buffer for part in statement.parts)
     inside_of = {buffer: _uses_in(home) for buffer, home in homes.items()}
     everywhere = _uses_in(body)
     return {

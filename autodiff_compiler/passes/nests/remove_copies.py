@@ -50,6 +50,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Body,
     Buffer,
+    Call,
     Expression,
     Function,
     Load,
@@ -271,7 +272,11 @@ def _meets(copy: _Copy, access: Access) -> bool:
 
 
 def _is_in_place(statement: Statement) -> bool:
-    """True for a matrix product whose result is in the buffer of an operand."""
+    """True for a matrix product whose result is in the buffer of an operand, or such a call."""
+    if isinstance(statement, Call):
+        changed = [part.buffer for part in statement.changed]
+        is_apart = len({*changed}) == len(changed)
+        return not is_apart or any(part.buffer in changed for part in statement.read)
     if not isinstance(statement, Product):
         return False
     operands = (statement.left.buffer, statement.right.buffer)

@@ -12,9 +12,13 @@ poll of the services returned true. It is 16 + k for row k of the description's 
 
 from __future__ import annotations
 
+import builtins
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 
 class Array(NamedTuple):
@@ -57,12 +61,48 @@ class ErrorRow(NamedTuple):
     """An exception that a compiled function raises.
 
     ``has_details`` is true if the message contains places ``{0}`` to ``{3}``. They are for the
-    numbers that the function left in the services' ``details``.
+    numbers that the function left in the services' ``details``. ``kinds`` are the types of these
+    numbers, by default ``int``. The first one is ``%`` if this sign marks the places.
     """
 
     exception: type[Exception]
     message: str
     has_details: bool = False
+    kinds: tuple[str, ...] = ()
+
+    def text(self, details: Sequence[int]) -> str:
+        """Returns the message with its numbers.
+
+        >>> ErrorRow(ValueError, "%d of %s", True, ("%", "int", "bool")).text((2, 1, 0, 0))
+        '2 of True'
+        """
+        if not self.has_details:
+            return self.message
+        kinds = [each for each in self.kinds if each != "%"]
+        numbers = [_number(*each) for each in zip(kinds, details)] if kinds else details
+        if len(kinds) < len(self.kinds):
+            return self.message % tuple(numbers)
+        return self.message.format(*numbers)
+
+
+def error_row(row: Sequence[str]) -> ErrorRow:
+    """Returns the row for an error: its exception, its message, and the types of its numbers.
+
+    >>> error_row(("IndexError", "no {0}", "int")).text((7, 0, 0, 0))
+    'no 7'
+    """
+    name, message, *kinds = row
+    exception = getattr(builtins, name, None) or getattr(np.linalg, name)
+    return ErrorRow(exception, message, bool(kinds), tuple(kinds))
+
+
+def _number(kind: str, bits: int) -> Any:
+    """Returns the number of a type that 64 bits stand for."""
+    if kind in ("int", "bool"):
+        return bool(bits) if kind == "bool" else bits
+    is_float = kind.startswith("float")
+    value = struct.unpack("d", struct.pack("q", bits))[0] if is_float else bits
+    return value if kind == "float" else np.dtype(kind).type(value)
 
 
 Input: TypeAlias = Array | Number
@@ -157,6 +197,7 @@ __all__ = [
     "Packing",
     "Scalar",
     "check_packing",
+    "error_row",
     "number",
     "packing_code",
 ]

@@ -92,7 +92,7 @@ def raise_error(errors: Sequence[ErrorRow], code: int, *details: int) -> None:
     if not 0 <= number < len(errors):
         raise InternalError(f"a compiled function returned the unknown error {code}")
     row = errors[number]
-    raise row.exception(row.message.format(*details) if row.has_details else row.message)
+    raise row.exception(row.text(details))
 
 
 __all__ = ["load_native", "raise_error", "repaired"]

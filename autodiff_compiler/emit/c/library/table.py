@@ -13,6 +13,7 @@ from autodiff_compiler.emit.c.library import (
     logarithm,
     parts,
     powers,
+    series,
     trigonometric,
 )
 from autodiff_compiler.emit.c.library.record import CFunction
@@ -27,6 +28,7 @@ _MODULES = (
     error_function,
     gamma,
     integers,
+    series,
 )
 
 #: Every definition by name, each after those that it needs.
