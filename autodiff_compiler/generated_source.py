@@ -7,6 +7,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,6 +48,9 @@ from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 
 Made = TypeVar("Made")
+
+#: Returns the files of an exported C program, by their names.
+c_export = imported_late("autodiff_compiler.stages.c_export", "c_export")
 
 MODES = ("reverse", "forward", "value")
 #: Prints a function of loop nests.
@@ -118,10 +122,7 @@ def gradient_source(
         target,
     )
 
-    def text(target: Any, request: Request, slots: Sequence[Slot], names: Sequence[str]) -> str:
-        return stage_text(pipeline.start(target, request, slots, names), stage)
-
-    return settings.compiled(fn, inputs, text)
+    return settings.compiled(fn, inputs, lambda call: stage_text(call.start(), stage))
 
 
 def stage_text(program: Program, stage: str) -> str:
@@ -151,26 +152,19 @@ def _run(program: Program, stage: str) -> Program:
     try:
         return pipeline.run(program, stage, program.request.target)
     except NoNativeText as error:
-        raise CallError(f"this function has no C text: {error}", "use target='numpy'") from None
+        raise _without_c(error) from None
 
 
-def _standalone(
-    fn: Any, request: Request, slots: Sequence[Slot], keywords: Sequence[str]
-) -> tuple[str, dict[str, np.ndarray]]:
-    request = replace(request, target="numpy")
-    program = pipeline.run(pipeline.start(fn, request, slots, keywords), "buffers")
-    constants, stored = all_constants(program)
-    return pipeline.run(replace(program, constants=constants)).source, stored
-
-
-def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[str, np.ndarray]]:
-    """Returns the text that ``export_source`` writes, and the arrays that it stores beside it."""
-    if flags.get("target") == "c":
-        raise CallError(
-            "export_source writes NumPy source alone",
-            "write the text that gradient_source(..., target='c') returns to a file",
-        )
-    return _Settings(**flags).compiled(fn, inputs, _standalone)
+def exported_files(
+    fn: Any, path: str | os.PathLike[str], *inputs: Any, **flags: Any
+) -> dict[Path, bytes]:
+    """Returns the contents of the files that ``export_source`` writes; that at ``path`` is last."""
+    settings = _Settings(**flags)
+    if settings.target == "c":
+        return settings.compiled(fn, inputs, partial(_c_files, Path(path)))
+    text, arrays = settings.compiled(fn, inputs, _standalone)
+    beside = {beside_of(path): stored(arrays)} if arrays else {}
+    return {**beside, Path(path): text.encode("utf-8")}
 
 
 def export_source(fn: Any, path: str | os.PathLike[str], *inputs: Any, **flags: Any) -> None:
@@ -180,15 +174,39 @@ def export_source(fn: Any, path: str | os.PathLike[str], *inputs: Any, **flags: 
     outside; large ones are stored in a file of the same name that ends in ``.npz``. Parameters are
     not among them: they are arguments of the generated functions.
 
-    ``inputs``, ``flags`` and errors are those of ``gradient_source``. Raises OSError if the file
-    cannot be written. An existing file stays if there is an error.
+    With ``target="c"`` the file has a name such as ``net.c``, and holds all of these arrays. Two
+    files are written beside it. ``net.h`` declares the functions and documents their arguments.
+    ``net_main.c`` is a program that compares them with numbers of NumPy. Its arguments are
+    ``inputs``; for types and large arrays, numbers by a formula.
+
+    ``inputs``, ``flags`` and errors are those of ``gradient_source``. Raises OSError if a file
+    cannot be written. Existing files stay if there is an error of the compiler.
     """
-    text, arrays = standalone_source(fn, *inputs, **flags)
-    if arrays:
-        with atomic_write(beside_of(path)) as file:
-            file.write(stored(arrays))
-    with atomic_write(path) as file:
-        file.write(text.encode("utf-8"))
+    for file, content in exported_files(fn, path, *inputs, **flags).items():
+        with atomic_write(file) as out:
+            out.write(content)
+
+
+def _standalone(call: _Call) -> tuple[str, dict[str, np.ndarray]]:
+    request = replace(call.request, target="numpy")
+    program = pipeline.run(call.start(request), "buffers")
+    constants, stored = all_constants(program)
+    return pipeline.run(replace(program, constants=constants)).source, stored
+
+
+def _c_files(path: Path, call: _Call) -> dict[Path, bytes]:
+    if path.suffix != ".c":
+        raise CallError(f"'{path}' is no name of a C file", f"use '{path.with_suffix('.c')}'")
+    try:
+        texts = c_export(call.start(), path.stem, call.given, pipeline.run)
+    except NoNativeText as error:
+        raise _without_c(error) from None
+    files = {path.with_name(name): text.encode("utf-8") for name, text in texts.items()}
+    return {**{file: text for file, text in files.items() if file != path}, path: files[path]}
+
+
+def _without_c(error: NoNativeText) -> CallError:
+    return CallError(f"this function has no C text: {error}", "use target='numpy'")
 
 
 def beside_of(path: str | os.PathLike[str]) -> Path:
@@ -208,6 +226,24 @@ def stored(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 @dataclass(frozen=True)
+class _Call:
+    """A function and its arguments, as the compiler takes them.
+
+    given   for each slot its value, or its type as a string.
+    """
+
+    fn: Any
+    request: Request
+    slots: Sequence[Slot]
+    keywords: Sequence[str]
+    given: Sequence[Any]
+
+    def start(self, request: Request | None = None) -> Program:
+        """Returns the program after the first stage."""
+        return pipeline.start(self.fn, request or self.request, self.slots, self.keywords)
+
+
+@dataclass(frozen=True)
 class _Settings:
     """The settings of ``gradient_source``."""
 
@@ -224,8 +260,8 @@ class _Settings:
     stabilise: bool | None = None
     target: str | None = None
 
-    def compiled(self, fn: Any, inputs: Sequence[Any], make: Callable[..., Made]) -> Made:
-        """Returns the result of ``make`` for the function, the request, and the slots."""
+    def compiled(self, fn: Any, inputs: Sequence[Any], make: Callable[[_Call], Made]) -> Made:
+        """Returns the result of ``make`` for the call of the compiler."""
         target = unwrapped(fn)
         keywords = {
             **self.keywords,
@@ -245,7 +281,7 @@ class _Settings:
                 for n, slot in enumerate(slots)
             ]
             try:
-                return make(target, request, row, tuple(keywords))
+                return make(_Call(target, request, row, tuple(keywords), given))
             except NeedValues as need:
                 if not any(isinstance(given[n], str) for n in need.positions):
                     raise
@@ -416,8 +452,8 @@ def _any(names: Sequence[str]) -> tuple[str, ...]:
 __all__ = [
     "beside_of",
     "export_source",
+    "exported_files",
     "gradient_source",
     "stage_text",
-    "standalone_source",
     "stored",
 ]

@@ -316,7 +316,7 @@ class GeneratedText:
     work_arrays   the types of the arrays that each function takes as a tuple, last, each with the
                   number of its allocation.
     from_disk     True if another process printed it.
-    native        how Python calls the compiled functions, if the source is C.
+    native        how Python calls each compiled function, if the source is C.
     fallback      why the source is NumPy though C was asked for.
     """
 
@@ -331,7 +331,7 @@ class GeneratedText:
     donated: frozenset[int] = frozenset()
     work_arrays: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
     from_disk: bool = False
-    native: Any = None
+    native: tuple[Any, ...] = ()
     fallback: str = ""
 
 

@@ -119,7 +119,7 @@ NATIVE = Pipeline(
         until_stable("cse simplify_algebra dce"),
     ),
     Stage("nests", None, "Loop nests.", native_step("lower_nests"), native_step("optimise_nests")),
-    Stage("c", None, "The C text.", native_step("emit_c_files")),
+    Stage("c", None, "The C text.", native_step("emit_c_file")),
 )
 PIPELINES = {"numpy": PIPELINE, "c": NATIVE}
 

@@ -31,10 +31,11 @@ class Program:
     after      these roots after each stage that has run, by the stage's name.
     plans      for each root its buffers, once they are assigned.
     constants  the source of outside arrays whose values stand in the module, by parameter; None
-               for those alone that the source function makes.
+               for those alone that the source function makes. For the target C, the arrays.
     nests      the roots as loop nests, if the target is C.
     source     the text, the place that each of its lines is about, and the printed names.
     native     how Python calls the functions of the C text.
+    entries    the functions of the C text, as C calls them.
     costs      the thresholds that it is compiled under.
     """
 
@@ -43,9 +44,10 @@ class Program:
     functions: tuple[Function, ...]
     after: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
     plans: tuple[BufferPlan, ...] = ()
-    constants: Mapping[Value, str] | None = None
+    constants: Mapping[Value, Any] | None = None
     nests: tuple[Any, ...] = ()
-    native: Any = None
+    native: tuple[Any, ...] = ()
+    entries: tuple[Any, ...] = ()
     source: str = ""
     line_map: Mapping[int, Span] = field(default_factory=dict)
     names: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)

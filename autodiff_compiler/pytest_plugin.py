@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autodiff_compiler.generated_source import beside_of, export_source, standalone_source, stored
+from autodiff_compiler.generated_source import export_source, exported_files
 from autodiff_compiler.testing import numeric
 
 OPTION = "--write-gradients"
@@ -38,7 +38,7 @@ def check_grads() -> Callable[..., numeric.Report]:
 def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Returns ``gradient_file(fn, *inputs, path=..., **flags)``.
 
-    It fails the test unless the file holds what ``export_source(fn, path, *inputs, **flags)``
+    It fails the test unless the files hold what ``export_source(fn, path, *inputs, **flags)``
     writes. A relative ``path`` starts at the folder of the test.
     """
 
@@ -47,27 +47,30 @@ def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
         if request.config.getoption(OPTION):
             export_source(fn, file, *inputs, **flags)
             return
-        wanted, arrays = standalone_source(fn, *inputs, **flags)
         command = f"`pytest {OPTION} {Path(request.path).name}` writes it"
-        if not file.exists():
-            pytest.fail(f"there is no {path}; {command}", pytrace=False)
-        have = file.read_text(encoding="utf-8")
-        beside = beside_of(file)
-        if arrays and (not beside.exists() or beside.read_bytes() != stored(arrays)):
-            pytest.fail(f"{beside.name} does not match the arrays of the code; {command}", False)
-        if have != wanted:
-            lines = difflib.unified_diff(
-                have.splitlines(),
-                wanted.splitlines(),
-                str(path),
-                "gradient of the code",
-                lineterm="",
-            )
-            pytest.fail(
-                "\n".join(
-                    [f"{path} no longer matches the gradient of its code; {command}", *lines]
-                ),
-                pytrace=False,
-            )
+        for each, wanted in exported_files(fn, file, *inputs, **flags).items():
+            name = str(path) if each == file else each.name
+            _compare(each, name, wanted, command)
 
     return compare
+
+
+def _compare(file: Path, name: str, wanted: bytes, command: str) -> None:
+    """Fails the test unless a file has this content."""
+    if file.suffix == ".npz":
+        if not file.exists() or file.read_bytes() != wanted:
+            pytest.fail(f"{name} does not match the arrays of the code; {command}", pytrace=False)
+        return
+    if not file.exists():
+        pytest.fail(f"there is no {name}; {command}", pytrace=False)
+    have, text = file.read_text(encoding="utf-8"), wanted.decode("utf-8")
+    if have != text:
+        lines = difflib.unified_diff(
+            have.splitlines(),
+            text.splitlines(),
+            name,
+            "gradient of the code",
+            lineterm="",
+        )
+        message = f"{name} no longer matches the gradient of its code; {command}"
+        pytest.fail("\n".join([message, *lines]), pytrace=False)

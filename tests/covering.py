@@ -47,6 +47,9 @@ RUN_BY: dict[str, str] = {
     "emit.c.library.record": (
         "emit/c/library/test_table.py::test_what_a_function_needs_precedes_it"
     ),
+    "emit.c.header": "stages/test_c_export.py::test_a_plain_function",
+    "emit.c.self_test": "stages/test_c_export.py::test_a_plain_function",
+    "emit.c.signature": "stages/test_c_export.py::test_a_plain_function",
     "emit.function_text": THROWN,
     "emit.literal_sites": "emit/test_shared_functions.py::test_each_rank_is_one_function",
     "emit.memory_report.backward_readers": THROWN,

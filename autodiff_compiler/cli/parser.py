@@ -181,7 +181,10 @@ def _add_dump(command: argparse.ArgumentParser) -> None:
         "error",
     )
     command.add_argument(
-        "--out", metavar="FILE", help="write to this file (default: standard output)"
+        "--out",
+        metavar="FILE",
+        help="write to this file (default: standard output); with --target c and a name such as "
+        "net.c, also a header net.h, and a program net_main.c that tests the functions",
     )
 
 

@@ -262,6 +262,10 @@ class Costs:
     #: verify that an exported text builds the array. Chosen, not measured.
     checked_array_elements: int = 1_000_000
 
+    #: The largest array of which the self-test of an exported C file has every element. Of larger
+    #: ones it has some. Chosen, not measured.
+    recorded_elements: int = 4096
+
     # ---- Run time: what a process caches, and how long a check may take.
 
     #: The size of the workspace buffers of all compiled pairs together; a pair that needs more gets

@@ -43,6 +43,15 @@ def all_constants(program: Program) -> tuple[dict[Value, str], dict[str, np.ndar
     return texts, stored
 
 
+def constant_arrays(program: Program) -> dict[Value, np.ndarray]:
+    """Returns all outside arrays but Parameters, with the values that they have now."""
+    return {
+        param: np.asarray(getattr(each.source, "_data", each.source))
+        for param, each in program.outside()
+        if _is_constant(each.source)
+    }
+
+
 def _is_constant(source: Any) -> bool:
     """True for an array or a Tensor that is no Parameter."""
     return isinstance(source, (np.ndarray, np.generic)) or (
@@ -55,4 +64,4 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{name}_{n}" for n in itertools.count(1))
 
 
-__all__ = ["all_constants", "constant_texts"]
+__all__ = ["all_constants", "constant_arrays", "constant_texts"]

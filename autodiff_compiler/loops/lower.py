@@ -74,8 +74,8 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def lower_to_loops(function: Function) -> nodes.Function:
-    """Returns ``function`` as loop nests.
+def lower_to_loops(function: Function, names: Mapping[int, str] | None = None) -> nodes.Function:
+    """Returns ``function`` as loop nests. ``names`` are those of returns, by number.
 
     Its parameters are arrays of known shapes, numbers and tuples of these; so are its returns.
     Raises NoNativeText where an operator or a type has no loops.
@@ -85,11 +85,12 @@ def lower_to_loops(function: Function) -> nodes.Function:
     for param in function.params:
         low.bind(param, _parameter(low, inputs, param.name, param.type))
     outputs, places = [], {}
-    for value in function.returns:
+    for number, value in enumerate(function.returns):
         if not isinstance(value, Value):
             raise NoNativeText("a constant result")
+        name = (names or {}).get(number, value.name)
         for type_ in leaf_types(value.type):
-            outputs.append(_array(value.name, *array_facts(type_), "output"))
+            outputs.append(_array(name, *array_facts(type_), "output"))
         is_array = not isinstance(value.type, TupleType) and outputs[-1].shape
         if is_array and value not in places and value not in function.params:
             places[value] = outputs[-1]

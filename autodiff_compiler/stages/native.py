@@ -6,18 +6,20 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.emit.c.source import emit_c
+from autodiff_compiler.emit.c.source import Entry, emit_c
 from autodiff_compiler.interface import GeneratedText, NoNativeText
 from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.loop_ir import nodes
 from autodiff_compiler.loops.lower import leaf_types, lower_to_loops, packing_of
 from autodiff_compiler.passes.nests.pipeline import optimise
 from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.native import (
     Array,
     Description,
-    NativeFunction,
     NativeUnavailable,
     Scalar,
     find_compiler,
@@ -29,7 +31,18 @@ from autodiff_compiler.stages.outcome import unconnected
 
 def lower_nests(program: Program) -> Program:
     """Lowers the roots to loop nests; raises NoNativeText where that cannot be."""
-    return replace(program, nests=tuple(map(lower_to_loops, program.functions)))
+    *others, last = program.functions
+    nests = [*map(lower_to_loops, others), lower_to_loops(last, _gradient_names(program))]
+    return replace(program, nests=tuple(nests))
+
+
+def _gradient_names(program: Program) -> dict[int, str]:
+    """Returns the names of gradients, by their numbers among the returns of the last function."""
+    if not program.request.differentiates:
+        return {}
+    first = len(program.functions[-1].returns) - len(program.wrt)
+    names = [program.primal.params[place].name for place in program.wrt]
+    return {first + k: f"d_{name}" for k, name in enumerate(names)}
 
 
 def optimise_nests(program: Program) -> Program:
@@ -38,25 +51,42 @@ def optimise_nests(program: Program) -> Program:
     return replace(program, nests=tuple(optimise(nest, level) for nest in program.nests))
 
 
-def emit_c_files(program: Program) -> Program:
-    """Prints the C text of each root, with the description of its call."""
-    native = []
-    for function, nest in zip(program.functions, program.nests):
-        source = emit_c(nest)
-        description = Description(
-            function.name,
-            source.adapter,
-            tuple(_input(leaf) for param in function.params for leaf in leaf_types(param.type)),
-            tuple(
-                _output(leaf) for value in function.returns for leaf in leaf_types(type_of(value))
-            ),
-            packing=_packing(program, function),
-            errors=tuple(map(error_row, nest.errors)),
-            workspace=source.workspace,
-            services=source.services,
-        )
-        native.append(NativeFunction(source.text, description))
-    return replace(program, native=tuple(native), source="\n".join(f.text for f in native))
+def emit_c_file(program: Program) -> Program:
+    """Prints the C text of the roots, with the description of each call.
+
+    Outside arrays among the program's ``constants`` stand in the text and are no parameters.
+    """
+    source = emit_c(program.nests, _constant_inputs(program))
+    parts = zip(program.functions, program.nests, source.entries, strict=True)
+    native = tuple(_description(program, *each) for each in parts)
+    return replace(program, native=native, entries=source.entries, source=source.text)
+
+
+def _constant_inputs(program: Program) -> dict[nodes.Buffer, np.ndarray]:
+    """Returns the arrays that stand in the text, by the inputs of loop nests that they replace."""
+    constants = program.constants or {}
+    inputs = iter(program.nests[0].inputs)
+    leaves = {
+        param: [next(inputs) for _ in leaf_types(param.type)]
+        for param in program.functions[0].params
+    }
+    return {leaves[param][0]: array for param, array in constants.items()}
+
+
+def _description(
+    program: Program, function: Function, nest: nodes.Function, entry: Entry
+) -> Description:
+    params = [each for each in function.params if each not in (program.constants or {})]
+    return Description(
+        function.name,
+        entry.adapter,
+        tuple(_input(leaf) for param in params for leaf in leaf_types(param.type)),
+        tuple(_output(leaf) for value in function.returns for leaf in leaf_types(type_of(value))),
+        packing=_packing(program, function),
+        errors=tuple(map(error_row, nest.errors)),
+        workspace=entry.workspace,
+        services=entry.services,
+    )
 
 
 def _input(type_: Type) -> Input:
@@ -125,7 +155,7 @@ def _warn_once(reason: str) -> None:
 
 
 __all__ = [
-    "emit_c_files",
+    "emit_c_file",
     "lower_nests",
     "native_text",
     "optimise_nests",

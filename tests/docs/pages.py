@@ -21,10 +21,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import cli
 from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.runtime.native import NativeUnavailable, find_compiler
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -170,11 +172,15 @@ class Run:
         """Runs the commands of a block in the folder of the page, and returns what they print."""
         output = io.StringIO()
         for name, *arguments in commands(block.body):
-            if name not in COMMANDS:
+            if name.startswith("./"):
+                status = run_made_program(self.folder, [name, *arguments], output)
+            elif name in COMMANDS:
+                status = COMMANDS[name](self.folder, arguments, output)
+            else:
                 raise self.wrong(
                     block, f"'{name}' does not run here; mark it <!-- no-run: REASON -->"
                 )
-            if COMMANDS[name](self.folder, arguments, output) and not may_fail:
+            if status and not may_fail:
                 raise self.wrong(block, f"the command fails:\n{output.getvalue()}")
         return self.without_folders(output.getvalue())
 
@@ -261,11 +267,33 @@ def print_files(folder: Path, arguments: list[str], output: io.StringIO) -> int:
     return 0
 
 
+def run_c_compiler(folder: Path, arguments: list[str], output: io.StringIO) -> int:
+    """Runs the C compiler of this machine. Where there is none, the test of the page ends."""
+    try:
+        compiler = find_compiler()
+    except NativeUnavailable as missing:
+        pytest.skip(str(missing))
+    done = subprocess.run(
+        [*compiler.command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    output.write(done.stdout + done.stderr)
+    return done.returncode
+
+
+def run_made_program(folder: Path, command: list[str], output: io.StringIO) -> int:
+    """Runs a program that was compiled in the folder of the page."""
+    program = [str(folder / command[0]), *command[1:]]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=120)
+    output.write(done.stdout + done.stderr)
+    return done.returncode
+
+
 COMMANDS: dict[str, Callable[[Path, list[str], io.StringIO], int]] = {
     "autodiff-compiler": run_compiler,
     "python": run_program,
     "pytest": run_pytest,
     "cat": print_files,
+    "cc": run_c_compiler,
 }
 
 

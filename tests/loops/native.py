@@ -42,15 +42,16 @@ def compiled(function: Function, optimises: bool = True) -> tuple[Callable[..., 
     """Compiles a function to C. Returns it with its text."""
     loops = lower_to_loops(function)
     loops = optimise(loops, 1 if optimises else 0, verified=True)
-    source = emit_c(loops)
+    source = emit_c([loops])
+    (entry,) = source.entries
     description = Description(
         function.name,
-        source.adapter,
+        entry.adapter,
         tuple(_input(param) for param in function.params),
         tuple(_output(value) for value in function.returns),
         errors=tuple(map(error_row, loops.errors)),
-        workspace=source.workspace,
-        services=source.services,
+        workspace=entry.workspace,
+        services=entry.services,
     )
     return load_native(source.text, description), source.text
 

@@ -209,15 +209,21 @@ def test_the_command_line_prints_c(tmp_path: Path, capsys: pytest.CaptureFixture
     file.write_text("import numpy as np\n\n\ndef energy(x):\n    return np.sum(x * x)\n")
     call = ["dump", f"{file}:energy", "--input", "f64[4]", "--target", "c"]
     assert cli.main(call) == 0
-    assert "int32_t energy_grad(const double *restrict x" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "int32_t energy_grad(const double *restrict x" in text
+    assert cli.main([*call, "--out", str(tmp_path / "net.c")]) == 0
+    assert (tmp_path / "net.c").read_text() == text
+    assert "f64[4]  gradient of x" in (tmp_path / "net.h").read_text()
+    assert "--self-test" in (tmp_path / "net_main.c").read_text()
+    assert cli.main([*call, "--out", str(tmp_path / "net.txt")]) == 1
+    assert "use '" in capsys.readouterr().err
 
 
-def test_an_export_is_numpy_source(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="export_source writes NumPy source alone"):
-        ms.export_source(energy, tmp_path / "energy.c", X, X, target="c")
+def test_an_export_is_numpy_source_unless_it_asks_for_c(tmp_path: Path) -> None:
     ms.set_context(target="c")
     ms.export_source(energy, tmp_path / "energy.py", X, X)
     assert "import numpy as np" in (tmp_path / "energy.py").read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["energy.py"]
 
 
 def test_names_of_c_never_meet() -> None:

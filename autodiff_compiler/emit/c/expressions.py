@@ -75,10 +75,7 @@ class ExpressionPrinter:
 
     def _operation(self, op: Apply) -> tuple[str, int]:
         if op.name in INFIX and not may_wrap(op.name, op.dtype):
-            sign, precedence = INFIX[op.name]
-            left, right = op.operands
-            first, second = self.text(left, precedence), self.text(right, precedence + 1)
-            return f"{first} {sign} {second}", precedence
+            return self._infix(op, *INFIX[op.name])
         inline = None if may_wrap(op.name, op.dtype) else _INLINE.get(op.name)
         text = inline(self, op) if inline is not None else None
         if text is not None:
@@ -88,6 +85,21 @@ class ExpressionPrinter:
         name = f"{op.name}_{SHORT[dtype]}"
         self.functions[name] = None
         return f"{name}({', '.join(self.text(each) for each in op.operands)})", PRIMARY
+
+    def _infix(self, op: Apply, sign: str, precedence: int) -> tuple[str, int]:
+        """Returns the text of an operator. Where people err about precedence, compilers warn:
+        operands of comparisons and of operators on bits have parentheses, too."""
+        left, right = op.operands
+        least = {"&": UNARY, "^": UNARY, "|": UNARY}.get(sign, 10 if precedence < 10 else 0)
+        is_chain = (
+            least == UNARY
+            and isinstance(left, Apply)
+            and INFIX.get(left.name) == (sign, precedence)
+        )
+        first = self.text(left, 0 if is_chain else max(least, precedence))
+        if least == 10 and first.startswith("!"):
+            first = f"({first})"
+        return f"{first} {sign} {self.text(right, max(least, precedence + 1))}", precedence
 
     def _select(self, op: Apply) -> tuple[str, int]:
         condition, left, right = (self.text(each, CONDITIONAL + 1) for each in op.operands)
@@ -111,6 +123,8 @@ class ExpressionPrinter:
     def _extreme(self, op: Apply) -> tuple[str, int] | None:
         if op.dtype.startswith("float"):
             return None  # a NaN must propagate
+        if op.operands[0] == op.operands[1]:
+            return self._text(op.operands[0])
         left, right = (self.text(each, 10) for each in op.operands)
         sign = ">" if op.name == "maximum" else "<"
         return f"{left} {sign} {right} ? {left} : {right}", CONDITIONAL

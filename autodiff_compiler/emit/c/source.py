@@ -1,16 +1,18 @@
-"""The C text of a function of the loop-nest IR: one self-contained C11 file."""
+"""The C text of functions of the loop-nest IR: one self-contained C11 file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.emit.c.algorithms import ALGORITHMS, algorithm_lines, words_of
+from autodiff_compiler.emit.c.algorithms import algorithm_lines, words_of
 from autodiff_compiler.emit.c.expressions import (
     C_TYPES,
     ExpressionPrinter,
@@ -18,7 +20,8 @@ from autodiff_compiler.emit.c.expressions import (
     may_wrap,
 )
 from autodiff_compiler.emit.c.library import FUNCTIONS, functions_for
-from autodiff_compiler.emit.c.products import NAMES, product_lines
+from autodiff_compiler.emit.c.names import LINKED, Names
+from autodiff_compiler.emit.c.products import product_lines
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
@@ -51,12 +54,6 @@ from autodiff_compiler.span import NOWHERE, Span
 
 #: The number of the first row of ``Function.errors``: smaller ones are memory and interrupts.
 FIRST_ERROR = 16
-#: Words of C, and names that the file itself uses.
-RESERVED = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if"
-    " inline int long register restrict return short signed sizeof static struct switch typedef"
-    " union unsigned void volatile while services workspace p".split()
-)
 SERVICES = """\
 typedef struct Services Services;
 struct Services {
@@ -73,75 +70,123 @@ struct Services {
 """
 
 
-@dataclass(frozen=True)
-class CSource:
-    """The text of a C file.
+#: The columns of a line of numbers.
+COLUMNS = 100
 
-    adapter    the name of the function that takes an array of pointers.
-    workspace  the bytes of the workspace.
-    services   True if the function takes services.
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a C function.
+
+    by_value   True if it is a number; else it is a pointer to the first element.
+    is_output  True if the function writes there.
     """
 
-    text: str
+    name: str
+    dtype: str
+    by_value: bool
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function that a C file exports.
+
+    adapter     the name of the function that takes an array of pointers.
+    parameters  its inputs and then its outputs; services and workspace stand after them.
+    workspace   the bytes of the workspace.
+    services    True if the function takes services.
+    tapes       the number of arrays that the services allocate in a call.
+    """
+
+    name: str
     adapter: str
+    parameters: tuple[Parameter, ...]
     workspace: int
     services: bool
+    tapes: int
 
 
-def emit_c(function: Function) -> CSource:
-    """Returns the C text of a function."""
-    return _Emitter(function).source()
+@dataclass(frozen=True)
+class CSource:
+    """The text of a C file, and its functions."""
+
+    text: str
+    entries: tuple[Entry, ...]
 
 
-#: The names of loop indices, from the outside inward.
-INDICES = tuple("ijklmpq")
-#: Names that a file may define.
-DEFINED = NAMES | FUNCTIONS.keys() | ALGORITHMS.keys()
+def emit_c(
+    functions: Sequence[Function], constants: Mapping[Buffer, np.ndarray] | None = None
+) -> CSource:
+    """Returns the C text of functions.
+
+    ``constants`` are inputs whose elements stand in the text. They are no parameters.
+    """
+    constants = constants or {}
+    names = Names(LINKED)
+    printed = [names(function.name) for function in functions]
+    constant_lines = [
+        line
+        for buffer, array in constants.items()
+        for line in array_lines(f"static const {C_TYPES[buffer.dtype]}", names(buffer), array)
+    ]
+    emitters = [
+        _Emitter(function, name, {each: names(each) for each in constants})
+        for function, name in zip(functions, printed)
+    ]
+    lines = [line for each in emitters for line in each.function_lines()]
+    head = _head(functions[0], emitters)
+    text = "\n".join([*head, *constant_lines, *[""] * bool(constant_lines), *lines])
+    return CSource(text, tuple(each.entry() for each in emitters))
 
 
-class _Names:
-    """The names of scalars, buffers and functions. No two that are visible at once are equal."""
+def _head(function: Function, emitters: Sequence[_Emitter]) -> list[str]:
+    """Returns the lines before the functions, after all of these were printed."""
+    lines = [f"/* {title(function)} */", "#include <stdint.h>", ""]
+    if any(each.services for each in emitters):
+        lines += SERVICES.splitlines() + [""]
+    products: dict[str, bool] = {}
+    for each in emitters:
+        for dtype, is_large in each.products.items():
+            products[dtype] = products.get(dtype, False) or is_large
+    lines += product_lines(products)
+    used = dict.fromkeys(name for each in emitters for name in each.printer.functions)
+    algorithms = dict.fromkeys(name for each in emitters for name in each.algorithms)
+    needed = FUNCTIONS.keys() & words_of(algorithms)
+    library = functions_for([*used, *needed])
+    lines += library.splitlines() + [""] if library else []
+    return lines + [*algorithm_lines(algorithms)]
 
-    def __init__(self) -> None:
-        self.names: dict[int, str] = {}
-        self.taken: set[str] = set()
-        self.visible: list[str] = []
 
-    def index(self, scalar: Scalar) -> str:
-        """Returns the name of an index: that of the user, or the next letter that is free."""
-        if scalar.name not in INDICES:
-            return self(scalar)
-        letter = next((each for each in INDICES if each not in self.taken), scalar.name)
-        return self(scalar, letter)
+def title(function: Function) -> str:
+    """Returns the title of a function, with its place in a file."""
+    where = f" ({function.span.where.rpartition(':')[0]})" if function.span != NOWHERE else ""
+    return f"{function.title or function.name}{where}"
 
-    @contextmanager
-    def block(self) -> Iterator[None]:
-        """Opens a block of C. The names that are chosen in it are free after it."""
-        count = len(self.visible)
-        yield
-        self.taken.difference_update(self.visible[count:])
-        del self.visible[count:]
 
-    def __call__(self, thing: object, wish: str = "") -> str:
-        name = self.names.get(id(thing))
-        if name is None:
-            wish = re.sub(r"\W", "_", wish or getattr(thing, "name", str(thing))) or "value"
-            if wish[0].isdigit() or wish in RESERVED:
-                wish += "_"
-            name, number = wish, 0
-            while name in self.taken or name in DEFINED:
-                number += 1
-                name = f"{wish}_{number}"
-            self.taken.add(name)
-            self.visible.append(name)
-            self.names[id(thing)] = name
-        return name
+def array_lines(declaration: str, name: str, array: np.ndarray) -> list[str]:
+    """Returns the lines of an array with its elements, in C order.
+
+    >>> array_lines("double", "x", np.array([0.5, -1.0]))
+    ['double x[2] = {0.5, -1.0};']
+    """
+    dtype = str(array.dtype)
+    numbers = map(float, map(str, array.ravel())) if dtype == "float32" else array.ravel().tolist()
+    texts = [literal(Literal(each, dtype))[0] for each in numbers] or ["0"]
+    head, text = f"{declaration} {name}[{len(texts)}] = {{", ", ".join(texts)
+    if len(head) + len(text) + 2 <= COLUMNS:
+        return [f"{head}{text}}};"]
+    filled = textwrap.wrap(text, COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+    return [head, *(f"  {line}" for line in filled), "};"]
 
 
 class _Emitter:
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.names = _Names()
+    """Prints one function. ``constants`` are the names of inputs that the file contains."""
+
+    def __init__(self, function: Function, name: str, constants: Mapping[Buffer, str]) -> None:
+        self.function, self.name = function, name
+        self.names = Names((name, *constants.values()))
+        self.names.names.update((id(buffer), text) for buffer, text in constants.items())
         self.printer = ExpressionPrinter(self.names)
         self.lines: list[str] = []
         #: The dtypes of products, and whether some are large.
@@ -149,47 +194,52 @@ class _Emitter:
         self.algorithms: dict[str, None] = {}
         statements = list(walk(function.body))
         used = dict.fromkeys(each for s in statements for each in _buffers(s))
+        self.inputs = [each for each in function.inputs if each not in constants]
         parameters = {*function.inputs, *function.outputs}
         self.temporaries = [b for b in used if b not in parameters and not b.grows]
         self.growing = [b for b in used if b.grows]
         self.services = bool(self.growing) or any(map(_needs_services, statements))
         self.workspace = 0
 
-    def source(self) -> CSource:
+    def function_lines(self) -> list[str]:
+        """Returns the lines of the function and of its adapter."""
         function = self.function
-        name = self.names(function.name)
-        parameters = [
-            *map(self._parameter, function.inputs),
-            *map(self._parameter, function.outputs),
-        ]
+        parameters = [*map(self._parameter, (*self.inputs, *function.outputs))]
         declarations = self._placements()
         if self.services:
             parameters.append("const Services *services")
         if self.workspace:
             parameters.append("void *workspace")
-        self.lines += [f"int32_t {name}({', '.join(parameters)}) {{", *declarations]
         self._body(function.body, 1)
-        self.lines += ["  return 0;", "}", ""]
-        text = "\n".join([*self._head(), *self.lines, *self._adapter(name)])
-        return CSource(text, f"{name}_call", self.workspace, self.services)
+        words = set(re.findall(r"\w+", "\n".join(self.lines)))
+        taken = (*self.inputs, *function.outputs)
+        unused = [name for each in taken if (name := self.names(each)) not in words]
+        return [
+            f"int32_t {self.name}({', '.join(parameters)}) {{",
+            *(f"  (void){name};" for name in unused),
+            *declarations,
+            *self.lines,
+            *("  return 0;", "}", ""),
+            *self._adapter(),
+        ]
+
+    def entry(self) -> Entry:
+        """Returns the record of the function, after it was printed."""
+        parameters = tuple(
+            Parameter(self.names(each), each.dtype, isinstance(each, Scalar), is_output)
+            for things, is_output in ((self.inputs, False), (self.function.outputs, True))
+            for each in things
+        )
+        return Entry(
+            self.name,
+            f"{self.name}_call",
+            parameters,
+            self.workspace,
+            self.services,
+            len(self.growing),
+        )
 
     # ---- the frame
-
-    def _head(self) -> list[str]:
-        span = self.function.span
-        where = f" ({span.where.rpartition(':')[0]})" if span != NOWHERE else ""
-        lines = [
-            f"/* {self.function.title or self.function.name}{where} */",
-            "#include <stdint.h>",
-            "",
-        ]
-        if self.services:
-            lines += SERVICES.splitlines() + [""]
-        lines += product_lines(self.products)
-        needed = FUNCTIONS.keys() & words_of(self.algorithms)
-        library = functions_for([*self.printer.functions, *needed])
-        lines += library.splitlines() + [""] if library else []
-        return lines + [*algorithm_lines(self.algorithms)]
 
     def _parameter(self, thing: Buffer | Scalar) -> str:
         c_type = C_TYPES[thing.dtype]
@@ -229,17 +279,17 @@ class _Emitter:
             lines.append(f"  int64_t {name}_capacity = 0;")
         return lines
 
-    def _adapter(self, name: str) -> list[str]:
+    def _adapter(self) -> list[str]:
         arguments = []
-        for place, thing in enumerate((*self.function.inputs, *self.function.outputs)):
+        for place, thing in enumerate((*self.inputs, *self.function.outputs)):
             c_type = C_TYPES[thing.dtype]
             pointer = f"({c_type} *)p[{place}]"
             arguments.append(f"*{pointer}" if isinstance(thing, Scalar) else pointer)
         more = ["(const Services *)p"] * self.services + ["p"] * bool(self.workspace)
         for extra in more:
             arguments.append(f"{extra}[{len(arguments)}]")
-        call = f"{name}({', '.join(arguments)})"
-        return [f"int32_t {name}_call(void **p) {{", f"  return {call};", "}", ""]
+        call = f"{self.name}({', '.join(arguments)})"
+        return [f"int32_t {self.name}_call(void **p) {{", f"  return {call};", "}", ""]
 
     # ---- statements
 

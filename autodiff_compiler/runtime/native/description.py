@@ -161,14 +161,6 @@ class Description:
         return 0 if len(self.outputs) == 1 else tuple(range(len(self.outputs)))
 
 
-@dataclass(frozen=True)
-class NativeFunction:
-    """A compiled function: its C file, and how Python calls it."""
-
-    text: str
-    description: Description
-
-
 def packing_code(packing: Packing) -> list[int]:
     """Returns a packing in prefix form: k for output k, -1 - n for a tuple of n items.
 
@@ -191,7 +183,6 @@ __all__ = [
     "Description",
     "ErrorRow",
     "Input",
-    "NativeFunction",
     "Number",
     "Output",
     "Packing",

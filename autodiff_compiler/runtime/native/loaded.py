@@ -9,7 +9,7 @@ from typing import Any
 from autodiff_compiler.interface import Compiled
 from autodiff_compiler.runtime.native.description import (
     Array,
-    NativeFunction,
+    Description,
     Number,
     Output,
     Packing,
@@ -28,7 +28,7 @@ class LoadedNative:
     __slots__ = ("__weakref__", "backward", "compiled", "file", "forward")
 
     def __init__(self, compiled: Compiled) -> None:
-        forward, *backward = map(_callable, compiled.native)
+        forward, *backward = (_callable(compiled.source, each) for each in compiled.native)
         self.compiled, self.file = compiled, f"{compiled.forward}.c"
         self.forward: Callable[..., Any] = forward
         self.backward: Callable[..., Any] | None = backward[0] if backward else _unchanged
@@ -36,7 +36,8 @@ class LoadedNative:
     @property
     def packing(self) -> Packing:
         """The numbers of the outputs of a joint function, in the form that forward returns."""
-        return self.compiled.native[0].description.packing_or_default
+        packing: Packing = self.compiled.native[0].packing_or_default
+        return packing
 
     def direct(
         self, packing: Packing, takes_tensors: Sequence[bool], returns_tensors: bool
@@ -45,8 +46,7 @@ class LoadedNative:
 
         It takes tensors and arrays as they come, and returns NotImplemented for other ones.
         """
-        (function,) = self.compiled.native
-        about = function.description
+        (about,) = self.compiled.native
         inputs = tuple(
             each._replace(is_tensor=is_tensor) if isinstance(each, Array) else each
             for each, is_tensor in zip(about.inputs, takes_tensors, strict=True)
@@ -55,7 +55,7 @@ class LoadedNative:
         if returns_tensors:
             outputs = tuple(map(_as_tensor, outputs))
         changed = replace(about, inputs=inputs, outputs=outputs, packing=packing)
-        return load_native(function.text, changed)
+        return load_native(self.compiled.source, changed)
 
     def explain(self, error: BaseException) -> None:
         """Adds nothing: the errors of compiled C name what was wrong."""
@@ -71,10 +71,10 @@ def _as_tensor(output: Output) -> Output:
     return Array(output.dtype, (), True) if isinstance(output, Scalar) else output
 
 
-def _callable(function: NativeFunction) -> Callable[..., Any]:
+def _callable(text: str, description: Description) -> Callable[..., Any]:
     """Returns the Python function that runs a compiled one."""
-    run = load_native(function.text, function.description)
-    inputs = function.description.inputs
+    run = load_native(text, description)
+    inputs = description.inputs
 
     def call(*arguments: Any) -> Any:
         outcome = run(*arguments)
@@ -84,7 +84,7 @@ def _callable(function: NativeFunction) -> Callable[..., Any]:
             raise OverflowError("an integer argument of a compiled function is beyond 64 bits")
         return outcome
 
-    call.__name__ = call.__qualname__ = function.description.name
+    call.__name__ = call.__qualname__ = description.name
     return call
 
 

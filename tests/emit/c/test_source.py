@@ -30,9 +30,9 @@ LOOPS = {
 @pytest.mark.parametrize("body", LOOPS)
 def test_loops_over_vectors(body: str, c_compiler: Compiler) -> None:
     function = read_nests(f"{HEAD}{body}\n }}\n}}")
-    source = emit_c(function)
+    source = emit_c([function])
     assert source.text.count(MARK) == 1 + LOOPS[body]
     numbers = (Array("float64", (40,)),)
-    call = load_native(source.text, Description("f", source.adapter, numbers, numbers))
+    call = load_native(source.text, Description("f", source.entries[0].adapter, numbers, numbers))
     x = np.arange(40.0) ** 2
     np.testing.assert_array_equal(call(x), run_nests(function, [x])[0])

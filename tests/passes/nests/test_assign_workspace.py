@@ -27,7 +27,7 @@ def offsets(function: Function, stack: int = 0) -> dict[str, int]:
     with changed_costs(stack_bytes=stack):
         after = assign_workspace(function)
         verify_nests(after)
-        emit_c(after)
+        emit_c([after])
     return {buffer.name: offset for buffer, offset in after.offsets}
 
 
@@ -64,10 +64,10 @@ func f(x: f64[8]) -> (y: f64[8]) {
 def test_arrays_that_share_bytes_are_not_restricted() -> None:
     with changed_costs(stack_bytes=0):
         after = assign_workspace(chain(3, [100] * 3))
-        text = emit_c(after)
+        text = emit_c([after])
     assert "double *t0 = (double *)(workspace);" in text.text
     assert "double *restrict t1 = (double *)((char *)workspace + 832);" in text.text
-    assert text.workspace == 1664
+    assert text.entries[0].workspace == 1664
 
 
 def test_an_array_that_a_loop_takes_over_shares_nothing() -> None:
@@ -88,4 +88,4 @@ func f(x: f64[8]) -> (y: f64[8]) {
 
 def test_large_arrays_need_the_pass() -> None:
     with pytest.raises(AssertionError, match="assign_workspace"):
-        emit_c(chain(2, [10000] * 2))
+        emit_c([chain(2, [10000] * 2)])

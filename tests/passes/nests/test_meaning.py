@@ -44,16 +44,17 @@ def test_all_passes(seed: int) -> None:
 
 
 def loaded(function: Function) -> Any:
-    source = emit_c(function)
+    source = emit_c([function])
+    (entry,) = source.entries
     sizes = [each for each in (*function.inputs, *function.outputs) if isinstance(each, Buffer)]
     arrays = {each: Array(each.dtype, (each.size,)) for each in sizes}
     description = Description(
         function.name,
-        source.adapter,
+        entry.adapter,
         tuple(arrays[x] if isinstance(x, Buffer) else Number("float") for x in function.inputs),
         tuple(arrays[each] for each in function.outputs),
-        workspace=source.workspace,
-        services=source.services,
+        workspace=entry.workspace,
+        services=entry.services,
     )
     return load_native(source.text, description)
 
