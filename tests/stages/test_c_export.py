@@ -216,7 +216,7 @@ def test_arrays_without_axes(c_compiler: Compiler, tmp_path: Path) -> None:
 def checked(x):
     if np.sum(x) > 100.0:
         raise ValueError('too /* large */ \\ "?')
-    return np.sum(x[np.array([0, 2])] ** 2)
+    return x[0] ** 2 + x[2] ** 2
 
 
 CALL = """\
@@ -265,11 +265,11 @@ def test_arguments_for_which_numpy_raises_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_has_no_c_text_is_refused(tmp_path: Path) -> None:
-    def inverse(x):
-        return np.sum(np.linalg.inv(x) ** 2)
+    def pseudoinverse(x):
+        return np.sum(np.linalg.pinv(x) ** 2)
 
-    with pytest.raises(CallError, match="this function has no C text: inv"):
-        export(tmp_path, inverse, np.eye(2))
+    with pytest.raises(CallError, match="this function has no C text: pinv"):
+        export(tmp_path, pseudoinverse, np.eye(2))
     with pytest.raises(CallError, match=r"this function has no C text: a value of type f64\[n\]"):
         export(tmp_path, energy, "f64[n]", "f64[n]")
     with pytest.raises(CallError, match=r"use '.*net\.c'"):
