@@ -31,7 +31,7 @@ class Formula:
         """Returns the array.
 
         >>> Formula(0, 1, 3, 1).array("int64", (2, 4)).tolist()
-        [[2, 2, 0, 0], [1, 1, 0, 0]]
+        [[2, 0, 1, 0], [0, 1, 0, 1]]
         """
         size = math.prod(shape)
         numbers = np.arange(size, dtype=np.uint64) * np.uint64(2654435761)
