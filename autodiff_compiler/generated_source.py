@@ -196,7 +196,9 @@ def _standalone(call: _Call) -> tuple[str, dict[str, np.ndarray]]:
 
 def _c_files(path: Path, call: _Call) -> dict[Path, bytes]:
     if path.suffix != ".c":
-        raise CallError(f"'{path}' is no name of a C file", f"use '{path.with_suffix('.c')}'")
+        raise CallError(
+            f"the name of a C file ends in .c, but got '{path}'", f"use '{path.with_suffix('.c')}'"
+        )
     try:
         texts = c_export(call.start(), path.stem, call.given, pipeline.run)
     except NoNativeText as error:
