@@ -137,6 +137,35 @@ def three_ways(x: Any, y: Any) -> Any:
     return np.sum(z * z)
 
 
+def exchanged(x: Any, n: int) -> Any:
+    one, other = [x[0], x[1]], [x[2]]
+    for _ in range(n):
+        one, other = other + one, one
+    total = np.sum(other[0] * x[3])
+    for k in range(len(one)):
+        total = total + np.sum(one[k]) ** 2 * (k + 1)
+    return total
+
+
+def repeated(x: float, n: int) -> Any:
+    many = [x * x, 3.0 * x] * n
+    many[1] = many[1] * x
+    total = x
+    for k in range(len(many)):
+        total = total + many[k] ** 2 * k
+    return total
+
+
+def pairs(x: Any, n: int) -> Any:
+    both = []
+    for k in range(n):
+        both.append((x[k] * k, np.sum(x[k])))
+    total = np.sum(x)
+    for row, weight in both:
+        total = total + np.sum(row * weight)
+    return total + both[1][1] * np.sum(both[0][0] + both[1][0])
+
+
 PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
     chain: (X, Y),
     layer: (X, W, BIAS),
@@ -155,6 +184,8 @@ PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
     nested: (X, 3, 4),
     in_steps: (X, 7, -2),
     three_ways: (X, Y),
+    exchanged: (X, 3),
+    pairs: (X, 3),
 }
 
 
@@ -171,6 +202,15 @@ def test_gradients_agree(program: Callable[..., Any], c_compiler: Compiler) -> N
     for place, slope in enumerate(slopes):
         expected = by_differences(program, place, inputs)
         np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", (2, 4))
+def test_a_repeated_list(n: int, c_compiler: Compiler) -> None:
+    function = joint_gradient(repeated, (1.3, n), 1)
+    assert_agrees(function, (1.3, n))
+    value, slope = compiled(function)[0](1.3, n)
+    np.testing.assert_allclose(value, repeated(1.3, n), rtol=1e-9)
+    np.testing.assert_allclose(slope, by_differences(repeated, 0, (1.3, n)), rtol=1e-6)
 
 
 def test_a_chain_is_one_loop_without_temporaries(c_compiler: Compiler) -> None:

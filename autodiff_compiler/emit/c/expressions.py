@@ -42,6 +42,8 @@ INFIX: Mapping[str, tuple[str, int]] = {
     "logical_or": ("|", 5),
     "bit_or": ("|", 5),
 }
+#: Operators of C that compute their right operand if it decides.
+SHORT_CIRCUIT: Mapping[str, tuple[str, int]] = {"logical_and": ("&&", 4), "logical_or": ("||", 3)}
 #: Operations of integers that wrap around in NumPy.
 WRAPPING = frozenset(("add", "sub", "mul", "neg", "square"))
 #: The precedence of a conditional expression, of a unary operator and of a name.
@@ -136,6 +138,18 @@ class ExpressionPrinter:
             return f"{self.text(operand, 9)} != {zero}", 8
         return f"({C_TYPES[op.dtype]}){self.text(operand, UNARY)}", UNARY
 
+    def condition(self, expression: Expression) -> str:
+        """Returns the text of the condition of a branch, where C needs not compute all parts."""
+        return self._condition(expression)[0]
+
+    def _condition(self, expression: Expression) -> tuple[str, int]:
+        if not isinstance(expression, Apply) or expression.name not in SHORT_CIRCUIT:
+            return self._text(expression)
+        sign, precedence = SHORT_CIRCUIT[expression.name]
+        parts = [self._condition(each) for each in expression.operands]
+        texts = [text if inner >= precedence else f"({text})" for text, inner in parts]
+        return f" {sign} ".join(texts), precedence
+
     def bits(self, number: Expression) -> str:
         """Returns the text of a number as an int64; of a double these are its bits."""
         if number.dtype == "float64":
@@ -146,14 +160,14 @@ class ExpressionPrinter:
         )
 
     def position(self, at: Affine) -> str:
-        """Returns the text of a position: ``1024 * i + j + 1``."""
+        """Returns the text of a position: ``1024 * i + 7 - j``."""
         parts = []
-        for scalar, count in sorted(at.terms, key=lambda term: (term[1] < 0, -abs(term[1]))):
+        for scalar, count in sorted(at.terms, key=lambda term: -abs(term[1])):
             name = self.name_of(scalar)
             parts.append((count < 0, name if abs(count) == 1 else f"{abs(count)} * {name}"))
         if at.constant or not parts:
             parts.append((at.constant < 0, str(abs(at.constant))))
-        (negative, first), *rest = parts
+        (negative, first), *rest = sorted(parts, key=lambda part: part[0])
         text = f"-{first}" if negative else first
         return text + "".join(f" {'-' if minus else '+'} {part}" for minus, part in rest)
 

@@ -15,6 +15,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.algorithms import algorithm_lines, words_of
 from autodiff_compiler.emit.c.expressions import (
     C_TYPES,
+    UNARY,
     ExpressionPrinter,
     literal,
     may_wrap,
@@ -322,12 +323,12 @@ class _Emitter:
         self._line("for (;;) {", depth, loop.span)
         with self.names.block():
             self._body(loop.test, depth + 1)
-            self._line(f"if (!({self.printer.text(loop.condition)})) break;", depth + 1)
+            self._line(f"if (!{self.printer.text(loop.condition, UNARY)}) break;", depth + 1)
             self._body(loop.body, depth + 1)
         self._line("}", depth)
 
     def _if(self, branch: If, depth: int) -> None:
-        self._line(f"if ({self.printer.text(branch.condition)}) {{", depth, branch.span)
+        self._line(f"if ({self.printer.condition(branch.condition)}) {{", depth, branch.span)
         with self.names.block():
             self._body(branch.then, depth + 1)
         if branch.orelse:
@@ -395,7 +396,8 @@ class _Emitter:
         name, needed = self.names(statement.buffer), self.printer.position(statement.size)
         c_type = C_TYPES[statement.buffer.dtype]
         self._line(f"if ({needed} > {name}_capacity) {{", depth, statement.span)
-        self._line(f"{name}_capacity = 2 * ({needed}) + 64;", depth + 1)
+        size = needed if needed.isidentifier() else f"({needed})"
+        self._line(f"{name}_capacity = 2 * {size} + 64;", depth + 1)
         self._line(
             f"{name} = services->reallocate(services, {name}, "
             f"{name}_capacity * (int64_t)sizeof({c_type}));",

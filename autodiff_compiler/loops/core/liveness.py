@@ -20,7 +20,7 @@ class Frame:
     is_branch  True if the region is a branch of an ``if``.
     last_use   the place of the last operation that reads a value.
     place      the place of the operation that is being lowered.
-    checked    the arrays of positions whose range was checked, each with the size of its axis.
+    checked    the positions whose range was checked, each with the size of its axis.
     """
 
     is_branch: bool

@@ -6,7 +6,7 @@ A list has rows that grow, and a scalar for the number of its items.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
@@ -104,23 +104,27 @@ def assign_all(low: Lowering, place: Place, value: Representation) -> None:
 
 
 def apart(
-    low: Lowering, place: Place, value: Representation, buffers: Iterable[object]
+    low: Lowering, place: Place, value: Representation, memory: Collection[object]
 ) -> Representation:
-    """Returns the next value of a carry in a place that the other carries do not write to."""
+    """Returns the next value of a carry in a place that the other carries do not write to.
+
+    ``memory`` are the buffers and scalars of all carries.
+    """
     if isinstance(value, Array) and value.shape:
-        moves = value.buffer in buffers and value != place
+        moves = value.buffer in memory and value != place
         return low.copied(value, "next") if moves else value
     if isinstance(place, Scalar) and not isinstance(
         value, (Array, Rows, Items, Joined, Text, Unset)
     ):
-        return low.let(place.name, snapshot(value))
+        is_apart = isinstance(value, Read) and value.scalar not in memory
+        return value if is_apart else low.let(place.name, snapshot(value))
     if isinstance(place, Scalar) and isinstance(value, Array):
         return low.let(place.name, value.load(()))
     if isinstance(place, Rows):
         if isinstance(value, Rows) and value.rows == place.rows:
             return Rows(value.rows, low.let("length", snapshot(as_number(value.length))))
-        if any(buffer in buffers for buffer in buffers_of(value)):
-            raise NoNativeText("lists that change places")
+        if any(buffer in memory for buffer in buffers_of(value)):
+            return row_memory.copied_rows(low, place.rows, value)
     return value
 
 

@@ -27,7 +27,9 @@ def single_position(low: Lowering, operand: AnyOperand, size: int, axis: int) ->
             if -size <= first and last < 0:
                 return value.at + size
     position = low.let("position", cast(value, "int64"))
-    fail_outside(low, position, size, axis)
+    if not any((operand, size) in frame.checked for frame in low.frames):
+        low.frames[-1].checked.add((operand, size))
+        fail_outside(low, position, size, axis)
     return from_start(low, position, size)
 
 

@@ -114,6 +114,25 @@ def copy_rows(low: Lowering, columns: Columns, first: Affine, value: Representat
         raise NoNativeText("a list")
 
 
+def copied_rows(low: Lowering, like: Columns, value: Representation) -> Rows:
+    """Returns a copy of a list in new memory, for rows of the same kind as others."""
+    columns, length = _columns_like(low, like, "rows"), as_number(length_of(value))
+    reserve(low, columns, affine(low, length))
+    copy_rows(low, columns, Affine(), value)
+    return Rows(columns, low.let("length", Apply("copy", (length,), "int64")))
+
+
+def _columns_like(low: Lowering, columns: Columns, name: str) -> Columns:
+    """Returns memory that grows, for rows of the same kind."""
+    if isinstance(columns, Array):
+        return _column(name, columns.dtype, columns.shape[1:], None)
+    if isinstance(columns, Jagged):
+        end = low.variable("end", Literal(0, "int64"))
+        first, lengths = (_column(each, "int64", (), None) for each in ("first", "lengths"))
+        return Jagged(_columns_like(low, columns.rows, name), first, lengths, end)
+    return tuple(_columns_like(low, column, name) for column in columns)
+
+
 def for_each(low: Lowering, length: int | Expression, body: Callable[[Affine], None]) -> None:
     """Adds a loop over the rows of a list, one after another."""
     low.loop(length if isinstance(length, int) else scalar(low, length), body, False)

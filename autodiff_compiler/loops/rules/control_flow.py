@@ -215,12 +215,15 @@ class ControlFlow:
         if done is not None:
             low.set(done, cast(low.number(loop.until), "bool"))
         given = [low.represent(value) for value in loop.carry_yields]
-        buffers = {b for carry in carries for b in buffers_of(value_of(carry))}
-        pairs = [
-            (place, apart(low, place, value, buffers))
+        changed = [
+            (place, value)
             for carry, yielded in zip(carries, given)
             for place, value in leaves(carry, yielded)
+            if not (isinstance(place, Scalar) and value == Read(place))
         ]
+        memory: set[object] = {b for carry in carries for b in buffers_of(value_of(carry))}
+        memory.update(place for place, _ in changed if isinstance(place, Scalar))
+        pairs = [(place, apart(low, place, value, memory)) for place, value in changed]
         for place, ready in pairs:
             assign(low, place, ready)
 
@@ -350,7 +353,9 @@ def _bounds(low: Lowering, loop: LoopOp) -> tuple[Affine, int | Expression, int 
         return Affine(start), step, len(range(start, stop, step))
     first, last = low.number(start), low.number(stop)
     if isinstance(step, int):
-        span = Apply("sub", (last, first) if step > 0 else (first, last), "int64")
+        from_zero = step > 0 and first == Literal(0, "int64")
+        ends = (last, first) if step > 0 else (first, last)
+        span = last if from_zero else Apply("sub", ends, "int64")
         trips = _steps(span, Literal(abs(step), "int64")) if abs(step) > 1 else span
         count = Apply("maximum", (trips, Literal(0, "int64")), "int64")
         return affine(low, first), step, low.let("trips", count)

@@ -24,7 +24,7 @@ X = Read(Scalar("x", "float64"))
 @pytest.mark.parametrize(
     "value",
     [
-        Apply("bessel_i", (X, X), "float64"),
+        Apply("bessel_k", (X, X), "float64"),
         Apply("add", (X, Apply("gcd", (X, X), "float64")), "float64"),
         Apply("maximum", (A, B), "bool"),
     ],
