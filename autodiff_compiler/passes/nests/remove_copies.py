@@ -7,6 +7,9 @@ A copy moves the elements of one array to another one. There are two ways to do 
 - A temporary is copied as one piece. It is computed in the memory of its copy: in a result, in a
   row of a tape, or in a part of a joined array.
 
+A sum over steps of time is not computed in a result: loops come back to it. Temporaries are
+aligned to vectors, and results are not.
+
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
 >>> before = read_nests('''
@@ -233,6 +236,8 @@ def _write_target(
         return False
     if any(_meets(copy, each) for each in _accesses(before, to)):
         return False
+    if to.role == "output" and any(map(_is_repeated, _accesses(before, source))):
+        return False
     reads = _accesses(later, source)
     if any(each.writes for each in reads):
         return False
@@ -269,6 +274,11 @@ def _meets(copy: _Copy, access: Access) -> bool:
         return True
     end = offset.constant + copy.source.buffer.size
     return span[1] < end and span[2] >= offset.constant
+
+
+def _is_repeated(access: Access) -> bool:
+    """True if a loop around an access comes back to the same elements."""
+    return not all(access.at.coefficient(loop.index) for loop in access.loops)
 
 
 def _is_in_place(statement: Statement) -> bool:

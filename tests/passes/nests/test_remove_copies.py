@@ -64,7 +64,7 @@ PRODUCT = "n[0; 4x1 by 1,0] = x[0; 4x4 by 1,0] @ s[0; 4x1 by 1,0]\n"
 #: Texts of loops that carry ``s`` and compute ``n``, and a piece of the text without its copy.
 #: Nothing if it stays.
 STEPS = {
-    STATE % (NEXT + CARRY) + RETURN: "y[i] = x[4*k + i] * 2.0",
+    STATE % (NEXT + CARRY) + RETURN: "s[i] = x[4*k + i] * 2.0",
     STATE % (NEXT + ROW + CARRY) + LAST: "s[i] = t[-4*k + i + 8]",
     STATE % (NEXT + ROW) + LAST: "t[-4*k + i + 8] = x[4*k + i] * 2.0",
     # the state is read before the new one is computed, and while it is
@@ -172,4 +172,4 @@ def test_a_carried_array_is_copied() -> None:
     values = np.arange(12.0)
     (result,) = run_nests(after, [values])
     np.testing.assert_array_equal(result[:4], run_nests(function, [values])[0][:4])
-    assert "y[i] = next[i]" in print_nests(after)
+    assert "state[i] = next[i]" in print_nests(after)
