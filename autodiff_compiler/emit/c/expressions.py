@@ -23,6 +23,8 @@ C_TYPES: Mapping[str, str] = {
     "float64": "double",
     **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
+#: The C type of the elements of an array. A ``_Bool`` in memory is not read by vectors.
+ELEMENT_TYPES: Mapping[str, str] = {**C_TYPES, "bool": "uint8_t"}
 #: Operators of C, with their precedence.
 INFIX: Mapping[str, tuple[str, int]] = {
     "mul": ("*", 12),
@@ -77,7 +79,8 @@ class ExpressionPrinter:
 
     def _operation(self, op: Apply) -> tuple[str, int]:
         if op.name in INFIX and not may_wrap(op.name, op.dtype):
-            return self._infix(op, *INFIX[op.name])
+            name = "logical_or" if (op.name, op.dtype) == ("add", "bool") else op.name
+            return self._infix(op, *INFIX[name])
         inline = None if may_wrap(op.name, op.dtype) else _INLINE.get(op.name)
         text = inline(self, op) if inline is not None else None
         if text is not None:

@@ -15,6 +15,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.algorithms import algorithm_lines, words_of
 from autodiff_compiler.emit.c.expressions import (
     C_TYPES,
+    ELEMENT_TYPES,
     UNARY,
     ExpressionPrinter,
     literal,
@@ -243,11 +244,10 @@ class _Emitter:
     # ---- the frame
 
     def _parameter(self, thing: Buffer | Scalar) -> str:
-        c_type = C_TYPES[thing.dtype]
         if isinstance(thing, Scalar):
-            return f"{c_type} {self.names(thing)}"
+            return f"{C_TYPES[thing.dtype]} {self.names(thing)}"
         const = "const " if thing.role == "input" else ""
-        return f"{const}{c_type} *restrict {self.names(thing)}"
+        return f"{const}{ELEMENT_TYPES[thing.dtype]} *restrict {self.names(thing)}"
 
     def _placements(self) -> list[str]:
         lines, on_stack = [], 0
@@ -255,7 +255,7 @@ class _Emitter:
         ends = {each: start + _bytes(each) for each, start in offsets.items()}
         self.workspace = -(-max(ends.values(), default=0) // ALIGNMENT) * ALIGNMENT
         for buffer in self.temporaries:
-            c_type, name = C_TYPES[buffer.dtype], self.names(buffer)
+            c_type, name = ELEMENT_TYPES[buffer.dtype], self.names(buffer)
             if buffer.role == "constant":
                 values = (literal(Literal(each, buffer.dtype))[0] for each in buffer.values)
                 text = f"static const {c_type} {name}[{buffer.size}] = {{{', '.join(values)}}};"
@@ -276,16 +276,16 @@ class _Emitter:
         assert on_stack <= costs().stack_bytes, "assign_workspace has not run"
         for buffer in self.growing:
             name = self.names(buffer)
-            lines.append(f"  {C_TYPES[buffer.dtype]} *{name} = 0;")
+            lines.append(f"  {ELEMENT_TYPES[buffer.dtype]} *{name} = 0;")
             lines.append(f"  int64_t {name}_capacity = 0;")
         return lines
 
     def _adapter(self) -> list[str]:
         arguments = []
         for place, thing in enumerate((*self.inputs, *self.function.outputs)):
-            c_type = C_TYPES[thing.dtype]
-            pointer = f"({c_type} *)p[{place}]"
-            arguments.append(f"*{pointer}" if isinstance(thing, Scalar) else pointer)
+            is_scalar = isinstance(thing, Scalar)
+            c_type = (C_TYPES if is_scalar else ELEMENT_TYPES)[thing.dtype]
+            arguments.append(f"{'*' * is_scalar}({c_type} *)p[{place}]")
         more = ["(const Services *)p"] * self.services + ["p"] * bool(self.workspace)
         for extra in more:
             arguments.append(f"{extra}[{len(arguments)}]")
@@ -345,6 +345,8 @@ class _Emitter:
 
     def _write(self, target: str, statement: Set | Store) -> str:
         signs = {"": "=", "add": "+=", "mul": "*="}
+        if statement.value.dtype == "bool":
+            signs = {"": "=", "add": "|=", "mul": "&="}
         value = self.printer.text(statement.value)
         wraps = isinstance(statement, Store) and may_wrap(statement.combine, statement.value.dtype)
         if statement.combine in signs and not wraps:
@@ -394,7 +396,7 @@ class _Emitter:
 
     def _reserve(self, statement: Reserve, depth: int) -> None:
         name, needed = self.names(statement.buffer), self.printer.position(statement.size)
-        c_type = C_TYPES[statement.buffer.dtype]
+        c_type = ELEMENT_TYPES[statement.buffer.dtype]
         self._line(f"if ({needed} > {name}_capacity) {{", depth, statement.span)
         size = needed if needed.isidentifier() else f"({needed})"
         self._line(f"{name}_capacity = 2 * {size} + 64;", depth + 1)

@@ -1,8 +1,9 @@
-"""Blocked sums: a long sum of floats is a sum of sums of blocks.
+"""Blocked reductions: a long sum of floats is a sum of sums of blocks.
 
 Rounding errors of a sum grow with the number of additions in a row. Here this number grows with the
 logarithm of the length. The innermost loop adds up several partial sums side by side, for vectors.
-Their number is fixed, and the result does not depend on the machine.
+Their number is fixed, and the result does not depend on the machine. The largest or smallest of
+many floats is found side by side, too; it has no rounding errors, and needs no blocks.
 
 >>> from autodiff_compiler.loop_ir.printer import print_nests
 >>> from autodiff_compiler.loop_ir.reader import read_nests
@@ -43,6 +44,7 @@ func f(x: f64[100]) -> (sum: f64[1]) {
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -73,12 +75,16 @@ from autodiff_compiler.loop_ir.nodes import (
 )
 from autodiff_compiler.loop_ir.rewrite import renewed, substitute
 
+#: The value of each operation that changes no other one.
+_NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
+#: Scalars, and the operation that a loop combines each with.
+Reductions = Mapping[Scalar, str]
 #: The statements of some iterations from a position on. They add to other sums in place of some.
 Block = Callable[[Affine, "int | Scalar", Mapping[Scalar, Scalar]], Body]
 
 
 def block_reductions(function: Function) -> Function:
-    """Blocks the long sums of a function."""
+    """Blocks the long reductions of a function."""
     body = _blocked(function.body)
     return function if body is function.body else replace(function, body=body)
 
@@ -94,14 +100,14 @@ def _blocked(body: Body) -> Body:
 
 
 def _blocks(loop: Loop) -> Sequence[Statement]:
-    """Returns the statements in place of a loop; the loop itself if it has no long sum."""
-    sums = _sums(loop)
+    """Returns the statements in place of a loop; the loop itself if it has no long reduction."""
+    sums = _reductions(loop)
     if not sums:
         return [loop]
     chain = costs().sum_chain_terms
     if _has_slots(loop, sums):
         return _Slots(loop, sums).statements()
-    if isinstance(loop.extent, int) and loop.extent <= chain:
+    if "add" not in sums.values() or isinstance(loop.extent, int) and loop.extent <= chain:
         return [loop]
 
     def block(start: Affine, count: int | Scalar, parts: Mapping[Scalar, Scalar]) -> Body:
@@ -112,22 +118,27 @@ def _blocks(loop: Loop) -> Sequence[Statement]:
     return _chains(loop, loop.extent, sums, block)
 
 
-def _sums(loop: Loop) -> list[Scalar]:
-    """Returns the floats that a loop adds to, and uses in no other way."""
-    sums: dict[Scalar, None] = {}
+def _reductions(loop: Loop) -> dict[Scalar, str]:
+    """Returns the floats that a loop combines others with, and uses in no other way.
+
+    The value of each is its operation.
+    """
+    sums: dict[Scalar, str] = {}
     others: set[Scalar] = set()
     for statement in walk(loop.body):
         if isinstance(statement, Set):
-            is_sum = statement.combine == "add" and statement.scalar.dtype.startswith("float")
-            sums.setdefault(statement.scalar) if is_sum else others.add(statement.scalar)
+            scalar, combine = statement.scalar, statement.combine
+            is_reduction = combine in _NEUTRAL and scalar.dtype.startswith("float")
+            if not is_reduction or sums.setdefault(scalar, combine) != combine:
+                others.add(scalar)
         elif isinstance(statement, Let):
             others.add(statement.scalar)
         for expression in expressions(statement):
             others.update(e.scalar for e in subexpressions(expression) if isinstance(e, Read))
-    return [scalar for scalar in sums if scalar not in others]
+    return {scalar: combine for scalar, combine in sums.items() if scalar not in others}
 
 
-def _has_slots(loop: Loop, sums: Sequence[Scalar]) -> bool:
+def _has_slots(loop: Loop, sums: Reductions) -> bool:
     """True if the iterations of a loop can run side by side, but for its sums."""
     is_plain = all(
         isinstance(each, (Let, Store)) or isinstance(each, Set) and each.scalar in sums
@@ -136,7 +147,7 @@ def _has_slots(loop: Loop, sums: Sequence[Scalar]) -> bool:
     return is_plain and loop.independent and _width(loop, sums) > 1
 
 
-def _width(loop: Loop, sums: Sequence[Scalar]) -> int:
+def _width(loop: Loop, sums: Reductions) -> int:
     """Returns the number of slots, a power of two: at most half the iterations."""
     width = costs().sum_vector_bytes // max(item_size(each.dtype) for each in sums)
     while isinstance(loop.extent, int) and 2 * width > loop.extent:
@@ -147,7 +158,7 @@ def _width(loop: Loop, sums: Sequence[Scalar]) -> int:
 class _Slots:
     """Replaces an innermost loop by a loop over slots in a loop over the steps that they take."""
 
-    def __init__(self, loop: Loop, sums: Sequence[Scalar]) -> None:
+    def __init__(self, loop: Loop, sums: Reductions) -> None:
         self.loop, self.sums = loop, sums
         self.width = _width(loop, sums)
         self.slots = {each: Buffer(f"{each.name}_slots", each.dtype, self.width) for each in sums}
@@ -165,7 +176,8 @@ class _Slots:
             first = Affine.of(steps, width)
             before = [Let(steps, count), Let(rest, Position(Affine.of(extent) + first * -1))]
         chain = costs().sum_chain_terms
-        if isinstance(steps, int) and steps <= chain:
+        is_short = isinstance(steps, int) and steps <= chain
+        if is_short or "add" not in self.sums.values():
             blocks: Sequence[Statement] = self.block(
                 Affine(), steps, {each: each for each in self.sums}
             )
@@ -190,30 +202,34 @@ class _Slots:
         body = substitute(self.loop.body, {self.loop.index: at})
         inner = Loop(slot, self.width, self.stored(body, slot), span=self.loop.span)
         return [
-            self.over(self.width, lambda buffer, at: Store(buffer, at, _zero(buffer.dtype))),
+            self.over(self.width, self.cleared),
             Loop(step, steps, (inner,), False, self.loop.span),
             *self.fold(parts),
         ]
 
-    def over(self, count: int, store: Callable[[Buffer, Affine], Store]) -> Loop:
-        """Returns a loop over slots."""
+    def cleared(self, scalar: Scalar, at: Affine) -> Store:
+        """Returns the statement that makes a slot neutral."""
+        return Store(self.slots[scalar], at, _neutral(self.sums[scalar], scalar.dtype))
+
+    def over(self, count: int, store: Callable[[Scalar, Affine], Store]) -> Loop:
+        """Returns a loop over the slots of each reduction."""
         slot = Scalar("slot", "int64")
-        stores = (store(buffer, Affine.of(slot)) for buffer in self.slots.values())
+        stores = (store(scalar, Affine.of(slot)) for scalar in self.slots)
         body = tuple(replace(each, span=self.loop.span) for each in stores)
         return Loop(slot, count, body, span=self.loop.span)
 
     def stored(self, body: Body, slot: Scalar) -> Body:
-        """Returns a body that adds to the slots."""
+        """Returns a body that combines with the slots."""
         at = Affine.of(slot)
         return tuple(
-            Store(self.slots[each.scalar], at, each.value, "add", each.span)
+            Store(self.slots[each.scalar], at, each.value, each.combine, each.span)
             if isinstance(each, Set)
             else each
             for each in body
         )
 
     def fold(self, parts: Mapping[Scalar, Scalar]) -> list[Statement]:
-        """Returns the statements that add the slots to a sum, four at a time."""
+        """Returns the statements that combine the slots with a scalar, four at a time."""
         after: list[Statement] = []
         left = self.width
         while left > 4:
@@ -221,15 +237,17 @@ class _Slots:
             stride, count = left, self.left_before(left) // left
 
             def store(
-                buffer: Buffer, at: Affine, stride: int = stride, count: int = count
+                scalar: Scalar, at: Affine, stride: int = stride, count: int = count
             ) -> Store:
+                buffer, combine = self.slots[scalar], self.sums[scalar]
                 others = [Load(buffer, at + stride * k) for k in range(1, count)]
-                return Store(buffer, at, _total(others), "add")
+                return Store(buffer, at, _combined(combine, others), combine)
 
             after.append(self.over(left, store))
         for each, buffer in self.slots.items():
-            value = _total([Load(buffer, Affine(slot)) for slot in range(left)])
-            after.append(Set(parts[each], value, "add", self.loop.span))
+            combine = self.sums[each]
+            value = _combined(combine, [Load(buffer, Affine(slot)) for slot in range(left)])
+            after.append(Set(parts[each], value, combine, self.loop.span))
         return after
 
     def left_before(self, left: int) -> int:
@@ -251,7 +269,7 @@ class _Slots:
 def _chains(
     loop: Loop,
     extent: int | Scalar,
-    sums: Sequence[Scalar],
+    sums: Reductions,
     block: Block,
     limit: int = 0,
 ) -> Sequence[Statement]:
@@ -281,17 +299,18 @@ def _chains(
     if isinstance(count, Scalar):
         left = Position(end + start * -1)
         inner = [Let(count, _operation("minimum", left, Literal(size, "int64")), loop.span)]
-    inner += [Let(part, _zero(part.dtype), loop.span) for part in parts.values()]
+    for each, part in parts.items():
+        inner.append(Let(part, _neutral(sums[each], part.dtype), loop.span))
     if size > chain:
         names = {part: each for each, part in parts.items()}
 
         def deeper(at: Affine, c: int | Scalar, sums_of: Mapping[Scalar, Scalar]) -> Body:
             return block(start + at, c, {names[part]: each for part, each in sums_of.items()})
 
-        inner += _chains(loop, count, [*names], deeper, size)
+        inner += _chains(loop, count, {p: sums[names[p]] for p in names}, deeper, size)
     else:
         inner += block(start, count, parts)
-    inner += [Set(each, Read(part), "add", loop.span) for each, part in parts.items()]
+    inner += [Set(each, Read(part), sums[each], loop.span) for each, part in parts.items()]
     return [*before, Loop(index, blocks, tuple(inner), False, loop.span)]
 
 
@@ -312,12 +331,12 @@ def _operation(name: str, *operands: Expression) -> Apply:
     return Apply(name, operands, operands[0].dtype)
 
 
-def _total(terms: Sequence[Expression]) -> Expression:
+def _combined(combine: str, terms: Sequence[Expression]) -> Expression:
     total = terms[0]
     for term in terms[1:]:
-        total = _operation("add", total, term)
+        total = _operation(combine, total, term)
     return total
 
 
-def _zero(dtype: str) -> Literal:
-    return Literal(0.0, dtype)
+def _neutral(combine: str, dtype: str) -> Literal:
+    return Literal(_NEUTRAL[combine], dtype)

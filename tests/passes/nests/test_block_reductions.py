@@ -75,7 +75,7 @@ def test_no_loop_adds_many_in_a_row() -> None:
     assert longest_chain(blocked(16 * 64**3)) <= 64
 
 
-@pytest.mark.parametrize("more", ["most max= t", "if t < 1.0 {\n y[i] = t\n }", "y[i] = total"])
+@pytest.mark.parametrize("more", ["most *= t", "if t < 1.0 {\n y[i] = t\n }", "y[i] = total"])
 def test_other_statements(more: str) -> None:
     """A loop that needs its order has no slots; one that reads its sum stays as it is."""
     function = blocked(200, more=more)
@@ -85,6 +85,41 @@ def test_other_statements(more: str) -> None:
     total, _ = run_nests(function, [values, 0])
     plain = read_nests(SUM.format(size=200, dtype="f64", extent=200, more=more, zero="0.0"))
     np.testing.assert_allclose(total, run_nests(plain, [values, 0])[0], rtol=1e-14)
+
+
+EXTREME = """\
+func f(x: f64[{size}]) -> (extreme: f64[1], sum: f64[1]) {{
+  var best: f64 = x[0]
+  var total: f64 = 0.0
+  for i in 0:{size} {{
+    best {combine}= x[i]
+    {more}
+  }}
+  extreme[0] = best
+  sum[0] = total
+}}
+"""
+
+
+@pytest.mark.parametrize("combine", ["max", "min"])
+@pytest.mark.parametrize("more", ["", "total += x[i]"])
+@pytest.mark.parametrize("size", [5, 8, 32, 45, 100, 5000])
+def test_extremes_are_searched_side_by_side(combine: str, more: str, size: int) -> None:
+    function = block_reductions(
+        read_nests(EXTREME.format(size=size, combine=combine, more=more or "let t: f64 = x[i]"))
+    )
+    verify_nests(function)
+    text = print_nests(function)
+    assert ("best_slots" in text) is (size >= 8)
+    assert ("best_part" in text) is ("total_part" in text) is (size == 5000 and bool(more))
+    values = np.random.default_rng(size).integers(-99, 99, size).astype(float)
+    for place in (0, size // 2, size - 1):
+        values[place] += 0.5
+        extreme, total = run_nests(function, [values])
+        assert extreme[0] == getattr(np, combine)(values)
+        assert total[0] == (np.sum(values) if more else 0)
+    values[size // 3] = np.nan
+    assert np.isnan(run_nests(function, [values])[0][0])
 
 
 NESTED = """\
