@@ -322,7 +322,7 @@ class _Writer:
         if bare in (NOWHERE, self.function.span):  # a line about the whole function has no tag
             self.lines.append(TextLine(indent, text, (), None, span.aside))
             return
-        adjoint = statement.role == "adjoint"
+        adjoint = statement.role == "adjoint" or self.function.role == "backward"
         behind = behind or not adjoint
         here = (span.file, span.line, adjoint)
         tag = None if self.shown == here else span.tag_in(self.home or span.file)

@@ -66,6 +66,14 @@ class Summary:
     def buffers_written(self) -> frozenset[Buffer]:
         return frozenset(a.buffer for a in self.accesses if a.writes)
 
+    @cached_property
+    def is_bounded(self) -> bool:
+        """True if its own loops decide every position, so that none depends on a check before."""
+        return all(
+            {loop.index for loop in access.loops}.issuperset(access.at.scalars)
+            for access in self.accesses
+        )
+
     @property
     def buffers(self) -> frozenset[Buffer]:
         return self.buffers_read | self.buffers_written
@@ -93,6 +101,8 @@ def depends(later: Statement, earlier: Statement) -> bool:
     """True if two statements cannot change places."""
     a, b = summary_of(earlier), summary_of(later)
     if a.may_fail and b.may_fail:  # the first error is the one that is reported
+        return True
+    if a.may_fail and not b.is_bounded:  # the failure may be that of a position out of bounds
         return True
     if a.scalars_written & (b.scalars_read | b.scalars_written):
         return True

@@ -40,6 +40,13 @@ PAIRS = {
     "inside a loop": (Loop(N, 3, (WRITE_X,)), READ_X, True),
     "two failures": (Fail(0), Fail(1), True),
     "a failure and a write": (Fail(0), WRITE_X, False),
+    "a failure before a computed position": (Store(X, Affine.of(K), ONE), Fail(0), True),
+    "a failure after a computed position": (Fail(0), Store(X, Affine.of(K), ONE), False),
+    "a failure before positions of a loop": (
+        Loop(N, 3, (Store(X, Affine.of(N), ONE),)),
+        Fail(0),
+        False,
+    ),
     "the index of a store": (Store(Y, Affine.of(K), ONE), Let(K, Literal(1, "int64")), True),
 }
 

@@ -404,9 +404,12 @@ class _MemoryInterpreter:
             rows = list(map(common_rows, rows, after, loop.carry_params))
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.lies_also_in(stacked, self.all([item]))
-        self.loops = outer
         for result, locations, of in zip(loop.carried, ever, rows):
             self.define(result, locations, of)
+        if loop.condition is not None:  # the last test runs after the last iteration
+            self.define_carries(loop.condition.params, now, rows)
+            self.region(loop.condition)
+        self.loops = outer
         self.define(loop.count, frozenset())
         counters = loop.position, loop.index
         partly = self.partly_overwritten.items()
@@ -416,13 +419,22 @@ class _MemoryInterpreter:
         self, loop: Loop, carries: Sequence[frozenset[int]], rows: Sequence[Type | None]
     ) -> None:
         """Runs an iteration, with these locations and rows of the carries."""
-        for region in loop.op.regions:
+        for region in loop.op.regions:  # what the test overwrites is lost for the body
             params = loop.carry_params if region is loop.body else region.params
-            for param, locations, of in zip(params, carries, rows):
-                self.define(param, locations, of)
+            self.define_carries(params, carries, rows)
+        for region in loop.op.regions:
             if region is loop.body:
                 self.enter(loop)
             self.region(region)
+
+    def define_carries(
+        self,
+        params: Sequence[Value],
+        locations: Sequence[frozenset[int]],
+        rows: Sequence[Type | None],
+    ) -> None:
+        for param, where, of in zip(params, locations, rows):
+            self.define(param, where, of)
 
     def enter(self, loop: Loop) -> None:
         """Defines the counters of a loop, and the items that it reads."""

@@ -360,6 +360,8 @@ def _reads_all(sweep: SweepProtocol, loop: Loop, source: AnyOperand) -> bool:
     if maker is None or maker.name not in ("for", "while"):
         return False
     writer = Loop(maker)
+    if source not in writer.stacked:  # such as a carried array, of any length
+        return False
     if stop is writer.count:
         return True
     runs_fully = not writer.has_until and not loop.has_until

@@ -2,7 +2,8 @@
 
 Free operations are repeated at its beginning: constants, and views of a saved array. A cheap
 operation on large saved values is repeated just before its first reader. This is faster than to
-read its result from memory, and in between its memory is free.
+read its result from memory, and in between its memory is free. It stays a *primal* operation, which
+no pass rounds differently: a mask ``x == maximum`` must be true where forward found the maximum.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ class _LateRematerialization:
 
     def insert(self, result: Value, ops: Sequence[Op]) -> None:
         """Inserts copies of ``ops`` before the first operation that reads ``result``."""
-        copied = clone_ops([replace(op, role="adjoint") for op in ops], {})
+        copied = clone_ops(ops, {})
         self.copies[result] = copied[-1].result
         place = self.first_read[result]
         here = self.before[place]

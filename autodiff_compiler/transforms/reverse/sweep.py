@@ -26,9 +26,9 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import ArrayType, Type, as_cotangent, is_complex, takes_sensitivity
+from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.core.containers import item, make_tuple
-from autodiff_compiler.operators.core.structure import cast_like, reshape_like
+from autodiff_compiler.operators.core.structure import cast_like, reshape, reshape_like
 from autodiff_compiler.operators.elementwise.complex_parts import AS_THEY_STAND, conjugates
 from autodiff_compiler.span import Caller
 from autodiff_compiler.transforms.reverse.branches_and_calls import (
@@ -319,10 +319,16 @@ def _with_rank(ct: AnyOperand, param: Value) -> AnyOperand:
     """Reshapes ``ct`` like ``param``, if only the rank or the sizes of ``param`` are known."""
     if not isinstance(ct, Value):
         return ct
+    if isinstance(param.type, ScalarType) and _has_unknown_rank(ct.type):
+        return reshape(ct, shape=())
     have, want = (getattr(value.type, "shape", None) for value in (ct, param))
     if want is None or have == want or not isinstance(ct.type, ArrayType):
         return ct
     return reshape_like(ct, param) if have is None or None in have and None not in want else ct
+
+
+def _has_unknown_rank(type_: Type) -> bool:
+    return isinstance(type_, ArrayType) and type_.shape is None
 
 
 def _derived(primal: Function, name: str, role: str, body: Region) -> Function:

@@ -81,3 +81,41 @@ def test_a_view_that_may_be_broadcast_is_not_written_to() -> None:
     )
     with pytest.raises(InternalError, match="%wide.* may be a view"):
         verify(parse_function(text), "lowered")
+
+
+#: A loop whose test computes in the memory of the carried array, which is read by ``reader``.
+TESTED = """
+func @f(%y: f64[3]) -> (f64[3]) {{
+  %begun: f64[3] = exp %y
+  %after: f64[3], %n: int = while %k carry (%c: f64[3] = %begun) test (%t: f64[3]) {{
+    %u: f64[3] = compute_into %t, {destination} {{text='np.sin({{0}}, out={{1}})'}}
+    %sum: f64[] = sum %u {{axes=None, keepdims=False}}
+    %goes_on: bool[] = greater %sum, 0.1
+    yield %goes_on
+  }} do {{
+    {body}
+    yield carry %d
+  }}
+  %out: f64[3] = {result}
+  return %out
+}}
+"""
+FRESH = "%d: f64[3] = empty {dtype='float64', shape=(3,)}"
+READS, READS_AFTER = "%d: f64[3] = mul %c, 0.5", "mul %after, 2.0"
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "victim"),
+    [(READS, "exp %y", "%c"), (FRESH, READS_AFTER, "%after"), (FRESH, "exp %y", "")],
+)
+def test_a_test_may_not_overwrite_what_its_loop_reads(body: str, result: str, victim: str) -> None:
+    def text(destination: str) -> str:
+        return TESTED.format(destination=destination, body=body, result=result)
+
+    made = text("%e").replace("%u:", "%e: f64[3] = empty {dtype='float64', shape=(3,)}\n    %u:")
+    verify(parse_function(made), "lowered")
+    if victim:
+        with pytest.raises(InternalError, match=f"{victim}.* read after it was overwritten"):
+            verify(parse_function(text("%t")), "lowered")
+    else:
+        verify(parse_function(text("%t")), "lowered")

@@ -412,3 +412,50 @@ def test_a_gradient_has_the_sizes_of_its_input(size: int, monkeypatch: pytest.Mo
     for fn in (replaced, slope):
         steps = [(fn(x + 1e-6 * e, y) - fn(x - 1e-6 * e, y)) / 2e-6 for e in np.eye(size)]
         np.testing.assert_allclose(ms.grad(fn)(x, y), steps, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("turns", [False, True])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+def test_a_gradient_of_a_number_is_a_number(
+    turns: bool, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A branch may leave a number or an array, whose cotangent has any rank."""
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+
+    def chosen(x, y, s):
+        out = x
+        if np.sum(y) > 0:
+            out = s
+        return out * 2.0
+
+    def slope(x, y, s):
+        d_x, d_s = ms.grad(chosen, (0, 2))(x, y, s)
+        return np.sum(d_x) * 3.0 + d_s * s
+
+    x, y = np.full(shape, 0.5), np.full(3, 1.0 if turns else -1.0)
+    d_x, d_s = ms.grad(chosen, (0, 2))(x, y, 0.25)
+    assert np.shape(d_s) == () and d_s == (2.0 if turns else 0.0)
+    np.testing.assert_array_equal(d_x, np.zeros(shape) if turns else np.full(shape, 2.0))
+    assert slope(x, y, 0.25) == (0.5 if turns else 6.0 * x.size)
+    assert ms.grad(slope, 2)(x, y, 0.25) == (2.0 if turns else 0.0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_reading_an_array_that_a_loop_of_equal_length_left(count: int) -> None:
+    """The loop may read fewer items than the array has."""
+    text = """
+    func @f(%x: f64[3], %h: f64[], %n: int) -> (f64[]) {
+      %xs: f64[3], %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[3] = %x) {
+        %q: f64[3] = mul %p, 1.5
+        yield carry %q
+      }
+      %a: f64[], %d: int = for %l, %j in (0, %n, 1)
+          carry (%s: f64[] = %h) read (%y: f64[] = %xs) {
+        %m: f64[] = mul %s, %y
+        %t: f64[] = sin %m
+        yield carry %t
+      }
+      return %a
+    }
+    """
+    check(read(text), [np.array([0.3, 0.7, -0.4]), np.array(0.9), count], (0, 1))
