@@ -9,6 +9,7 @@ from autodiff_compiler.common.random import Generator
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, tuple_like
 from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.number_or_array import is_surely_array
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.operators.core import containers
 
@@ -30,7 +31,9 @@ def add_parameter(low: Lowering, name: str, value: Any) -> Any:
             low.caller_values[leaf] = its
             memory = low.compilation.aliases
             memory.set_path_dtypes(leaf, memory.dtypes_of(its))
-            low.compilation.aliases.set_is_array(leaf, low.compilation.aliases.is_array(its))
+            memory.set_is_array(leaf, memory.is_array(its))
+            if low.parent and isinstance(its, Value) and is_surely_array(low.parent, its):
+                memory.arrays.add(leaf)
     return seen
 
 

@@ -27,6 +27,7 @@ from autodiff_compiler.frontend.core.error_translation import (
     missing_item,
 )
 from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.number_or_array import refuse_array_or_scalar
 from autodiff_compiler.frontend.core.unwinding import evaluate_once, resumable, unless_thrown
 from autodiff_compiler.frontend.expressions.arithmetic import augmented_operation
 from autodiff_compiler.frontend.expressions.attributes import make_closure
@@ -257,6 +258,7 @@ def _augmented(low: Lowering, old: Any, new: Any) -> Any:
     it; a scalar or Tensor is not."""
     if not _fits(low, old, new, "make a new array: x = x + y"):
         return new
+    refuse_array_or_scalar(low, old)
     return replace_array(low, old, new)
 
 
@@ -268,7 +270,7 @@ def _fits(low: Lowering, old: Any, new: Any, cure: str) -> bool:
     before, after = old.type, new.type
     if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
         return False
-    if before.ndim == 0 and old not in low.compilation.aliases.arrays:
+    if before.ndim == 0 and low.compilation.aliases.is_array(old) is False:
         return False  # a scalar
     if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
         said = (

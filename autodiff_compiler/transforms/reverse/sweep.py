@@ -26,7 +26,14 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, as_cotangent, is_complex, takes_sensitivity
+from autodiff_compiler.ir.types import (
+    ArrayType,
+    ScalarType,
+    Type,
+    as_cotangent,
+    is_complex,
+    takes_sensitivity,
+)
 from autodiff_compiler.operators.core.containers import item, make_tuple
 from autodiff_compiler.operators.core.structure import cast_like, reshape, reshape_like
 from autodiff_compiler.operators.elementwise.complex_parts import AS_THEY_STAND, conjugates
