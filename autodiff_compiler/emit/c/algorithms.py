@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from autodiff_compiler.emit.c.expressions import C_TYPES
+from autodiff_compiler.emit.c.expressions import ELEMENT_TYPES
 from autodiff_compiler.ir.types import SHORT
 
 #: Whether an element stands before another one: of floats and of whole numbers.
@@ -285,7 +285,7 @@ def _texts(dtype: str) -> Iterator[tuple[str, str]]:
     template = (_PRECEDES if is_float else _PRECEDES_WHOLE) + "\n" + _SORTING
     if is_float:
         template += "\n" + _MATRICES
-    text = template.replace("ENDING", SHORT[dtype]).replace("TYPE", C_TYPES[dtype])
+    text = template.replace("ENDING", SHORT[dtype]).replace("TYPE", ELEMENT_TYPES[dtype])
     for each in text.strip("\n").split("\n\n"):
         name = _NAME.search(each)
         assert name is not None, each
@@ -293,7 +293,9 @@ def _texts(dtype: str) -> Iterator[tuple[str, str]]:
 
 
 #: The text of each function.
-ALGORITHMS: Mapping[str, str] = {name: text for dtype in C_TYPES for name, text in _texts(dtype)}
+ALGORITHMS: Mapping[str, str] = {
+    name: text for dtype in ELEMENT_TYPES for name, text in _texts(dtype)
+}
 
 
 def words_of(names: Iterable[str]) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autodiff_compiler.emit.c.expressions import C_TYPES
+from autodiff_compiler.emit.c.expressions import ELEMENT_TYPES
 from autodiff_compiler.emit.c.source import COLUMNS, Entry, Parameter
 from autodiff_compiler.ir.types import SHORT
 
@@ -47,7 +47,7 @@ class Port:
     @property
     def declaration(self) -> str:
         """The parameter as a header declares it."""
-        c_type = header_type(self.parameter.dtype)
+        c_type = header_type(self.parameter.dtype, self.parameter.by_value)
         if self.parameter.by_value:
             return f"{c_type} {self.name}"
         return f"{'' if self.parameter.is_output else 'const '}{c_type} *{self.name}"
@@ -90,9 +90,9 @@ class Signature:
         return [*(port.declaration for port in self.ports), *more]
 
 
-def header_type(dtype: str) -> str:
-    """Returns the type of an element in C and C++."""
-    return "bool" if dtype == "bool" else C_TYPES[dtype]
+def header_type(dtype: str, by_value: bool = False) -> str:
+    """Returns the type of an element in C and C++, or of a number that is passed by value."""
+    return "bool" if dtype == "bool" and by_value else ELEMENT_TYPES[dtype]
 
 
 def wrapped(head: str, items: Sequence[str], foot: str, indent: int) -> list[str]:

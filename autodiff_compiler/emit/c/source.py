@@ -130,7 +130,7 @@ def emit_c(
     constant_lines = [
         line
         for buffer, array in constants.items()
-        for line in array_lines(f"static const {C_TYPES[buffer.dtype]}", names(buffer), array)
+        for line in array_lines(f"static const {ELEMENT_TYPES[buffer.dtype]}", names(buffer), array)
     ]
     emitters = [
         _Emitter(function, name, {each: names(each) for each in constants})
