@@ -19,6 +19,7 @@ RULES = {
     "expressions.CONDITIONAL": "the precedence of operators of C",
     "expressions.PRIMARY": "the precedence of operators of C",
     "expressions.UNARY": "the precedence of operators of C",
+    "expressions.UNMIXED": "the precedence of operators of C",
     "source.FIRST_ERROR": "the interface of compiled functions",
     "source.COLUMNS": "layout of C source",
     "signature.NO_MEMORY": "the interface of compiled functions",

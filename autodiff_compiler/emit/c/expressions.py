@@ -46,6 +46,8 @@ INFIX: Mapping[str, tuple[str, int]] = {
 }
 #: Operators of C that compute their right operand if it decides.
 SHORT_CIRCUIT: Mapping[str, tuple[str, int]] = {"logical_and": ("&&", 4), "logical_or": ("||", 3)}
+#: The highest precedence of these operators.
+UNMIXED = 4
 #: Operations of integers that wrap around in NumPy.
 WRAPPING = frozenset(("add", "sub", "mul", "neg", "square"))
 #: The precedence of a conditional expression, of a unary operator and of a name.
@@ -149,8 +151,12 @@ class ExpressionPrinter:
         if not isinstance(expression, Apply) or expression.name not in SHORT_CIRCUIT:
             return self._text(expression)
         sign, precedence = SHORT_CIRCUIT[expression.name]
-        parts = [self._condition(each) for each in expression.operands]
-        texts = [text if inner >= precedence else f"({text})" for text, inner in parts]
+        texts = []
+        for each in expression.operands:
+            text, inner = self._condition(each)
+            # Compilers warn of && in || without parentheses.
+            is_same = isinstance(each, Apply) and each.name == expression.name
+            texts.append(text if is_same or inner > UNMIXED else f"({text})")
         return f" {sign} ".join(texts), precedence
 
     def bits(self, number: Expression) -> str:

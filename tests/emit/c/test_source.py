@@ -72,7 +72,7 @@ func f(x: f64[12], i: i64) -> (y: f64[12]) {
 
 def test_names_are_those_of_a_person(c_compiler: Compiler) -> None:
     """Indices are the next free letters, and names are free again after their block."""
-    source = emit_c(read_nests(NAMED))
+    source = emit_c([read_nests(NAMED)])
     lines = [line.strip() for line in source.text.partition("int32_t f(")[2].splitlines()]
     assert [line for line in lines if line.startswith("for (int64_t")] == [
         "for (int64_t j = 0; j < 3; j++) {",
@@ -81,22 +81,22 @@ def test_names_are_those_of_a_person(c_compiler: Compiler) -> None:
         "for (int64_t turn = 0; turn < 3; turn++) {",
         "for (int64_t j = 0; j < 2; j++) {",
     ]
-    assert "if (i < 0 || i >= 12 && x[0] < 1.0) {" in lines
+    assert "if (i < 0 || (i >= 12 && x[0] < 1.0)) {" in lines
     assert "services->details[0] = i;" in lines
     assert "argsort_f64(12, 1, order, merged, x);" in lines
     assert lines.count("const double item = x[k + 8 - 4 * j];") == 1
     assert lines.count("const double item = x[turn];") == 1
     assert "if (!(i > 12)) break;" in lines
-    assert source.services
+    assert source.entries[0].services
 
 
 def test_calls_and_details_run(c_compiler: Compiler) -> None:
     function = read_nests(NAMED)
-    source = emit_c(function)
+    source = emit_c([function])
     arrays = (Array("float64", (12,)),)
     description = Description(
         "f",
-        source.adapter,
+        source.entries[0].adapter,
         (*arrays, Number("int")),
         arrays,
         errors=tuple(map(error_row, function.errors)),
