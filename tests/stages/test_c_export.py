@@ -177,7 +177,7 @@ def test_integers_and_bools_as_results(c_compiler: Compiler, tmp_path: Path) -> 
     path = export(tmp_path, compare, SMALL, np.array([-7, 2**62 - 1, 5]), mode="value")
     text = assert_passes(c_compiler, path, STRICT)
     results = [line for line in text.splitlines() if " recorded_" in line]
-    assert results[0].startswith("static const bool") and results[0].endswith("{0, 0, 1};")
+    assert results[0].startswith("static const uint8_t") and results[0].endswith("{0, 0, 1};")
     np.testing.assert_array_equal(numbers(text, "recorded_out_1"), [-22, 3 * 2**62 - 4 - 2**64, 14])
 
 
