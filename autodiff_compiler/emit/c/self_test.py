@@ -284,7 +284,7 @@ class _Writer:
             name = self.saved[source.output]
             return f"{name}[0]" if port.parameter.by_value else name
         name, dtype = self._name("in", port), port.parameter.dtype
-        c_type = header_type(dtype)
+        c_type = header_type(dtype, port.parameter.by_value)
         if isinstance(source, Formula):
             self.filled[dtype] = None
             self._allocate(name, c_type, port.size)
