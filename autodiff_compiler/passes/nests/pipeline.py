@@ -14,6 +14,7 @@ from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
 from autodiff_compiler.passes.nests.remove_copies import remove_copies
+from autodiff_compiler.passes.nests.replace_loads import replace_loads
 from autodiff_compiler.passes.registry import EVERY_LEVEL, OPTIMISED, Pass
 
 #: Every pass on loop nests, for the C target alone.
@@ -44,6 +45,11 @@ NEST_PASSES: tuple[Pass, ...] = (
         collapse_loops,
     ),
     Pass(
+        "replace_loads",
+        "Scalar replacement: an element that is read again is held in a scalar.",
+        replace_loads,
+    ),
+    Pass(
         "block_reductions",
         "Blocked sums: a long sum of floats is a sum of sums of blocks, in a fixed order.",
         block_reductions,
@@ -59,7 +65,7 @@ BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 #: The order in which they run. A pass may run again on what the others left.
 ORDER = tuple(
     "remove_copies fuse_loops contract_arrays contract_arrays promote_to_scalars collapse_loops"
-    " block_reductions assign_workspace".split()
+    " replace_loads block_reductions assign_workspace".split()
 )
 
 
