@@ -141,6 +141,10 @@ class ExpressionPrinter:
         if op.dtype == "bool":
             zero, _ = literal(Literal(0, operand.dtype))
             return f"{self.text(operand, 9)} != {zero}", 8
+        if operand.dtype == "bool" and op.dtype.startswith("float"):
+            # Compilers make vectors of a choice, and not of a converted _Bool.
+            numbers = (literal(Literal(each, op.dtype))[0] for each in (1, 0))
+            return f"{self.text(operand, CONDITIONAL + 1)} ? {' : '.join(numbers)}", CONDITIONAL
         return f"({C_TYPES[op.dtype]}){self.text(operand, UNARY)}", UNARY
 
     def condition(self, expression: Expression) -> str:
