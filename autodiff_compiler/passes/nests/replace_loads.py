@@ -225,7 +225,7 @@ def _forget(values: dict[Key, Expression], statement: Statement) -> None:
 def _read_again(body: Body) -> list[frozenset[Key]]:
     """Returns for each statement the elements that it accesses and that are read again.
 
-    A second load in the statement itself counts, and so does one in a later statement, unless the
+    A second load in the statement itself counts. A load in a later statement counts unless the
     element may change before.
     """
     future: dict[Key, None] = {}
