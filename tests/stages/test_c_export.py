@@ -162,7 +162,7 @@ def test_integers_and_bools_as_arguments(c_compiler: Compiler, tmp_path: Path, g
     types = "f64[3]", "int", "bool", "i32[3]", "bool[3]"
     path = export(tmp_path, chosen, *(values if given else types), value=True)
     text = assert_passes(c_compiler, path, STRICT)
-    assert "static const uint8_t in_flag = 1;" in text
+    assert "static const bool in_flag = 1;" in text
     if given:
         signs = np.where(MASK, 1.0, -1.0)
         wanted = np.bincount(PLACES, 1.5**2 * signs * np.arange(3.0), 3)
