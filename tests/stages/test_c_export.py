@@ -131,7 +131,7 @@ def two_products(x, w):
 
 
 def test_large_products_without_a_blas(c_compiler: Compiler, tmp_path: Path) -> None:
-    with changed_costs(blas_multiplications=2**20):
+    with changed_costs(blas_product_terms=2**20):
         path = export(tmp_path, two_products, "f32[130,128]", "f32[128,140]", get_all=True)
     text = assert_passes(c_compiler, path)
     header = path.with_suffix(".h").read_text()
@@ -294,7 +294,7 @@ def test_sanitizers_object_to_nothing(fn, c_compiler: Compiler, tmp_path: Path) 
         Net: ("f32[2,3]",),
     }
     function = fn() if fn is Net else fn
-    with changed_costs(stack_bytes=0, blas_multiplications=100):
+    with changed_costs(stack_bytes=0, blas_product_terms=100):
         path = export(tmp_path, function, *inputs[fn], sens_param=fn is Net)
     assert_passes(c_compiler, path, SANITIZED)
 

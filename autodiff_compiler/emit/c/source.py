@@ -417,7 +417,7 @@ def _is_large(statement: Statement) -> bool:
     """True for a product that a BLAS computes."""
     if not isinstance(statement, Product):
         return False
-    return statement.m * statement.n * statement.k >= costs().blas_multiplications
+    return statement.m * statement.n * statement.k >= costs().blas_product_terms
 
 
 def _bytes(buffer: Buffer) -> int:
