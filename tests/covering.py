@@ -247,9 +247,6 @@ RUN_BY: dict[str, str] = {
     ),
     "transforms.reverse.cotangents": THROWN,
     "transforms.reverse.element_residuals": THROWN,
-    "transforms.reverse.rematerialization": (
-        f"{CORPUS}::test_derivatives_of_order_one_and_two[for_loops.rows]"
-    ),
     "transforms.tangent.loops": NEIGHBOURS,
     "transforms.tangent.operators": NEIGHBOURS,
 }
