@@ -27,9 +27,9 @@ class Costs:
     #: stacks. Chosen, not measured.
     stack_bytes: int = 2**14
     #: A matrix product that adds at least this many terms is computed by a BLAS in C. Measured
-    #: on one thread: for 64 to 128 rows and columns, the kernel in C takes .8 to 1.1 times
-    #: OpenBLAS's time. For 256 and 512 it takes 1.0 to 1.8 times as long.
-    blas_product_terms: int = 2**22
+    #: on one thread: below, the kernel in C takes .8 to 1.1 times OpenBLAS's time. For 256 rows
+    #: and 1024 columns of 1024 terms it takes 1.35 times as long.
+    blas_product_terms: int = 2**23
     #: The most rows of a matrix that a C function inverts or factorises. It takes .6 to 1.4 times
     #: LAPACK's time for 128 rows, and .8 to 2.8 times for 256 (one thread).
     eliminated_rows: int = 128

@@ -16,10 +16,13 @@ from autodiff_compiler.ir.types import SHORT
 #: Names that the text defines.
 NAMES = frozenset(
     [
-        *"VECTOR_BYTES TILE_ROWS TILE_DEPTH".split(),
+        *"VECTOR_BYTES CHOICE TILE_ROWS TILE_DEPTH ROW_STEP tile_rows".split(),
         *(
             f"{name}_{short}"
-            for name in "Vector LANES COLUMNS tile dot product large_product".split()
+            for name in (
+                "Vector Four Places LANES COLUMNS HEIGHT tile turn copy_columns copy_rows dot"
+                " product large_product"
+            ).split()
             for short in ("f32", "f64")
         ),
     ]
@@ -32,12 +35,31 @@ _SIZES = """\
 #else
 #define VECTOR_BYTES 16
 #endif
-enum { TILE_ROWS = 6, TILE_DEPTH = 128 };
+#if defined(__clang__)
+#define CHOICE(a, b, type, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CHOICE(a, b, type, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
+#endif
+enum { TILE_ROWS = 6, TILE_DEPTH = 128, ROW_STEP = TILE_DEPTH + 4 };
+
+/* the rows of the next tile, if `rest` rows are left: 6 or 5, or fewer if few are left */
+static inline int64_t tile_rows(int64_t rest) {
+  const int64_t beyond = rest % TILE_ROWS;
+  if (!beyond) return TILE_ROWS;
+  return rest >= 5 * (TILE_ROWS - beyond) ? 5 : rest >= 4 ? 4 : rest;
+}
 """
 _PRODUCT = """\
 typedef {type} Vector_{short}
     __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof({type})), may_alias));
-enum {{ LANES_{short} = VECTOR_BYTES / sizeof({type}), COLUMNS_{short} = 2 * LANES_{short} }};
+typedef {type} Four_{short}
+    __attribute__((vector_size(4 * sizeof({type})), aligned(sizeof({type})), may_alias));
+typedef {integer} Places_{short} __attribute__((vector_size(4 * sizeof({type}))));
+enum {{
+  LANES_{short} = VECTOR_BYTES / sizeof({type}),
+  COLUMNS_{short} = 2 * LANES_{short},
+  HEIGHT_{short} = 288 / sizeof({type}) /* rows of a block */
+}};
 
 /* c (rows, COLUMNS) = a (rows, k) @ b (k, COLUMNS), added to it if adds; rows is a constant */
 static inline __attribute__((always_inline)) void tile_{short}(
@@ -65,6 +87,67 @@ static inline __attribute__((always_inline)) void tile_{short}(
   }}
 }}
 
+/* to (4, 4) = from (4, 4), transposed; the steps are those of rows */
+static inline void turn_{short}({type} *to, int64_t t0, const {type} *from, int64_t f0) {{
+  const Four_{short} a = *(const Four_{short} *)from, b = *(const Four_{short} *)(from + f0);
+  const Four_{short} c = *(const Four_{short} *)(from + 2 * f0);
+  const Four_{short} d = *(const Four_{short} *)(from + 3 * f0);
+  const Four_{short} ac = CHOICE(a, c, Places_{short}, 0, 4, 1, 5);
+  const Four_{short} bd = CHOICE(b, d, Places_{short}, 0, 4, 1, 5);
+  const Four_{short} ca = CHOICE(a, c, Places_{short}, 2, 6, 3, 7);
+  const Four_{short} db = CHOICE(b, d, Places_{short}, 2, 6, 3, 7);
+  *(Four_{short} *)to = CHOICE(ac, bd, Places_{short}, 0, 4, 1, 5);
+  *(Four_{short} *)(to + t0) = CHOICE(ac, bd, Places_{short}, 2, 6, 3, 7);
+  *(Four_{short} *)(to + 2 * t0) = CHOICE(ca, db, Places_{short}, 0, 4, 1, 5);
+  *(Four_{short} *)(to + 3 * t0) = CHOICE(ca, db, Places_{short}, 2, 6, 3, 7);
+}}
+
+/* copies (depth, width) elements to rows of COLUMNS; columns beyond the width are zeros */
+static void copy_columns_{short}(
+    int64_t depth, int64_t width, {type} *restrict to, const {type} *restrict b, int64_t b0,
+    int64_t b1) {{
+  if (b1 == 1 && width == COLUMNS_{short}) {{
+    for (int64_t r = 0; r < depth; r++, to += COLUMNS_{short}, b += b0) {{
+      *(Vector_{short} *)to = *(const Vector_{short} *)b;
+      *(Vector_{short} *)(to + LANES_{short}) = *(const Vector_{short} *)(b + LANES_{short});
+    }}
+    return;
+  }}
+  if (width < COLUMNS_{short})
+    for (int64_t r = 0; r < 2 * depth; r++)
+      *(Vector_{short} *)(to + r * LANES_{short}) = (Vector_{short}){{0}};
+  int64_t turned = 0; /* columns that are copied already */
+  const int64_t fours = depth / 4 * 4;
+  if (b0 == 1)
+    for (; turned + 4 <= width; turned += 4)
+      for (int64_t r = 0; r < fours; r += 4)
+        turn_{short}(to + r * COLUMNS_{short} + turned, COLUMNS_{short}, b + r + turned * b1, b1);
+  for (int64_t r = 0; r < depth; r++)
+    for (int64_t s = r < fours ? turned : 0; s < width; s++)
+      to[r * COLUMNS_{short} + s] = b[r * b0 + s * b1];
+}}
+
+/* copies (height, depth) elements for tiles: adjacent rows, or adjacent columns of each tile */
+static void copy_rows_{short}(
+    int64_t height, int64_t depth, {type} *restrict to, const {type} *restrict a, int64_t a0,
+    int64_t a1) {{
+  if (a1 == 1) {{
+    for (int64_t i = 0; i < height; i++)
+      for (int64_t q = 0; q < depth; q++) to[i * ROW_STEP + q] = a[i * a0 + q];
+    return;
+  }}
+  int64_t rows;
+  for (int64_t i = 0; i < height; i += rows, to += rows * ROW_STEP, a += rows * a0) {{
+    rows = tile_rows(height - i);
+    if (rows == TILE_ROWS && a0 == 1)
+      for (int64_t q = 0; q < depth; q++)
+        for (int r = 0; r < TILE_ROWS; r++) to[q * TILE_ROWS + r] = a[q * a1 + r];
+    else
+      for (int64_t q = 0; q < depth; q++)
+        for (int64_t r = 0; r < rows; r++) to[q * rows + r] = a[q * a1 + r * a0];
+  }}
+}}
+
 /* the dot product of two vectors of adjacent elements, summed in 32 slots */
 static {type} dot_{short}(int64_t n, const {type} *a, const {type} *b) {{
   {type} slots[32] = {{0}};
@@ -83,8 +166,15 @@ static void product_{short}(
     const {type} *restrict a, int64_t a0, int64_t a1, const {type} *restrict b, int64_t b0,
     int64_t b1, _Bool adds) {{
   {type} columns[TILE_DEPTH * COLUMNS_{short}], part[TILE_ROWS * COLUMNS_{short}];
-  if (n > 1 ? b1 != 1 && (a0 == 1 || m < n) : a1 != 1) {{ /* transposed, it copies less */
-    const {type} *other = a;
+  {type} block[HEIGHT_{short} * ROW_STEP];
+  /* about the cycles for each q, as it is and transposed */
+  const int64_t across =
+      (n + COLUMNS_{short} - 1) / COLUMNS_{short} * m + (b1 == 1 ? 0 : n / 2);
+  const int64_t along =
+      (m + COLUMNS_{short} - 1) / COLUMNS_{short} * n + (a0 == 1 ? 0 : m / 2);
+  const _Bool is_row = m == 1 && a1 == 1 && b0 == 1;
+  if (n == 1 ? a1 != 1 : is_row || 4 * along < 3 * across) {{
+    const {type} *other = a; /* the transposed product */
     int64_t swap = m;
     m = n, n = swap;
     swap = c0, c0 = c1, c1 = swap;
@@ -99,46 +189,52 @@ static void product_{short}(
     }}
     return;
   }}
+  const _Bool copies_rows = n > 8 * COLUMNS_{short};
   for (int64_t q = 0; q < k || q == 0; q += TILE_DEPTH) {{
     const int64_t depth = k - q < TILE_DEPTH ? k - q : TILE_DEPTH;
     const _Bool further = adds || q;
-    for (int64_t j = 0; j < n; j += COLUMNS_{short}) {{
-      const int64_t width = n - j < COLUMNS_{short} ? n - j : COLUMNS_{short};
-      const {type} *right = b + q * b0 + j * b1;
-      int64_t step = b0;
-      if (b1 != 1 || width < COLUMNS_{short}) {{
-        for (int64_t r = 0; r < depth; r++)
-          for (int64_t s = 0; s < COLUMNS_{short}; s++)
-            columns[r * COLUMNS_{short} + s] = s < width ? right[r * b0 + s * b1] : 0;
-        right = columns, step = COLUMNS_{short};
-      }}
-      const _Bool in_place = c1 == 1 && width == COLUMNS_{short};
-      int64_t rows;
-      for (int64_t i = 0; i < m; i += rows) {{
-        const int64_t rest = m - i;
-        rows = rest >= 10 || rest == 6 || rest == 7 ? 6 : rest >= 4 ? 4 : 1;
-        const {type} *left = a + i * a0 + q * a1;
-        {type} *target = in_place ? c + i * c0 + j : part;
-        const int64_t target_step = in_place ? c0 : COLUMNS_{short};
+    for (int64_t first = 0; first < m; first += HEIGHT_{short}) {{
+      const int64_t height = m - first < HEIGHT_{short} ? m - first : HEIGHT_{short};
+      const {type} *left = a + first * a0 + q * a1;
+      if (copies_rows) copy_rows_{short}(height, depth, block, left, a0, a1);
+      for (int64_t j = 0; j < n; j += COLUMNS_{short}) {{
+        const int64_t width = n - j < COLUMNS_{short} ? n - j : COLUMNS_{short};
+        const {type} *right = b + q * b0 + j * b1;
+        int64_t step = b0;
+        if (b1 != 1 || width < COLUMNS_{short} || height > 2 * TILE_ROWS) {{
+          copy_columns_{short}(depth, width, columns, right, b0, b1);
+          right = columns, step = COLUMNS_{short};
+        }}
+        const _Bool in_place = c1 == 1 && width == COLUMNS_{short};
         const _Bool to_target = in_place && further;
-        if (rows == 6)
-          tile_{short}(6, depth, target, target_step, left, a0, a1, right, step, to_target);
-        else if (rows == 4)
-          tile_{short}(4, depth, target, target_step, left, a0, a1, right, step, to_target);
-        else
-          tile_{short}(1, depth, target, target_step, left, a0, a1, right, step, to_target);
-        if (!in_place)
-          for (int64_t r = 0; r < rows; r++)
-            for (int64_t s = 0; s < width; s++) {{
-              {type} *place = c + (i + r) * c0 + (j + s) * c1;
-              const {type} sum = part[r * COLUMNS_{short} + s];
-              *place = further ? *place + sum : sum;
-            }}
+        int64_t rows;
+        for (int64_t i = 0; i < height; i += rows) {{
+          rows = tile_rows(height - i);
+          const {type} *from = copies_rows ? block + i * ROW_STEP : left + i * a0;
+          const int64_t f0 = !copies_rows ? a0 : a1 == 1 ? ROW_STEP : 1;
+          const int64_t f1 = !copies_rows || a1 == 1 ? a1 : rows;
+          {type} *target = in_place ? c + (first + i) * c0 + j : part;
+          const int64_t t0 = in_place ? c0 : COLUMNS_{short};
+          switch (rows) {{
+{cases}
+          }}
+          if (!in_place)
+            for (int64_t r = 0; r < rows; r++)
+              for (int64_t s = 0; s < width; s++) {{
+                {type} *place = c + (first + i + r) * c0 + (j + s) * c1;
+                const {type} sum = part[r * COLUMNS_{short} + s];
+                *place = further ? *place + sum : sum;
+              }}
+        }}
       }}
     }}
   }}
 }}
 """
+_CASE = """\
+            case {rows}:
+              tile_{short}({rows}, depth, target, t0, from, f0, f1, right, step, to_target);
+              break;"""
 _LARGE = """\
 /* the same product by the BLAS of the caller, if there is one that takes these steps */
 static void large_product_{short}(
@@ -166,8 +262,14 @@ def product_lines(wanted: Mapping[str, bool]) -> Iterator[str]:
     if wanted:
         yield from (*_SIZES.splitlines(), "")
     for dtype, is_large in wanted.items():
+        names = {
+            "short": SHORT[dtype],
+            "type": C_TYPES[dtype],
+            "integer": C_TYPES[dtype.replace("float", "int")],
+        }
+        names["cases"] = "\n".join(_CASE.format(rows=rows, **names) for rows in range(6, 0, -1))
         for text in (_PRODUCT, *[_LARGE] * is_large):
-            yield from (*text.format(short=SHORT[dtype], type=C_TYPES[dtype]).splitlines(), "")
+            yield from (*text.format(**names).splitlines(), "")
 
 
 __all__ = ["NAMES", "product_lines"]

@@ -99,6 +99,20 @@ def test_all_layouts_and_remainders(multiply: Multiply, dtype: str, layouts: Any
             np.testing.assert_array_equal(c, expected, err_msg=f"{m} x {n} x {k}, {adds}")
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layouts", [*itertools.product(LAYOUTS, repeat=3)], ids="-".join)
+def test_blocks_of_rows_are_copied(multiply: Multiply, dtype: str, layouts: Any) -> None:
+    """Many columns: rows are copied in blocks. Few of many rows: the transposed product."""
+    for m, n, k in ((81, 275, 131), (5, 300, 2), (300, 5, 7), (16, 150, 260)):
+        c, a, b = (
+            matrix(*size, dtype, layout, seed)
+            for seed, (size, layout) in enumerate(zip(((m, n), (m, k), (k, n)), layouts))
+        )
+        expected = a @ b + c
+        multiply(c, a, b, True)
+        np.testing.assert_array_equal(c, expected, err_msg=f"{m} x {n} x {k}")
+
+
 @pytest.mark.parametrize("adds", [False, True])
 def test_an_empty_sum_is_zero(multiply: Multiply, adds: bool) -> None:
     for m, n in ((1, 1), (2, 1), (1, 40), (7, 40)):
