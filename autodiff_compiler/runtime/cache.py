@@ -19,20 +19,25 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.context import TARGET_ATTRIBUTE
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.faults import compiling
-from autodiff_compiler.interface import Compiled, Request, TupleType
+from autodiff_compiler.interface import Compiled, NoNativeText, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.arguments import signatures
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
 from autodiff_compiler.runtime.fast_call import FastCall
 from autodiff_compiler.runtime.guards import check_separate_arguments, first_failed_guard
+from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.span import Span
+
+#: Warns that NumPy source runs instead of C.
+warn_once = imported_late("autodiff_compiler.runtime.native.errors", "warn_once")
 
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
 Compile = Callable[[Any, Request, tuple[Any, ...], tuple[str, ...], frozenset[int]], Compiled]
@@ -187,6 +192,17 @@ class Cache:
         return unit
 
     def _compiled_now(self, site: CallSite, request: Request, reason: str) -> CompiledFunction:
+        """Compiles for a call, to NumPy source if the C compiler cannot finish."""
+        try:
+            return self._compiled_for(site, request, reason)
+        except NoNativeText as error:  # such as a full disk
+            fallback = str(error)
+        warn_once(fallback)
+        return self._compiled_for(site, replace(request, target="numpy"), reason, fallback)
+
+    def _compiled_for(
+        self, site: CallSite, request: Request, reason: str, fallback: str = ""
+    ) -> CompiledFunction:
         """Compiles for a call. Numbers are inputs of the generated function if possible; the others
         become constants, and a guard compares them."""
         entries = self.entries(site.fn)
@@ -205,6 +221,8 @@ class Cache:
         if request.aux:
             _check_aux(compiled)
         title = compiled.title or getattr(site.fn, "__qualname__", type(site.fn).__name__)
+        if fallback:
+            compiled = replace(compiled, fallback=fallback)
         unit = CompiledFunction(compiled, request, site.slots, reason, title)
         unit.has_target_of_its_own = hasattr(site.fn, TARGET_ATTRIBUTE)
         return unit

@@ -12,23 +12,27 @@ other user may have write access to the folder.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.files.atomic_files import atomic_write
+from autodiff_compiler.common.files.checked_files import read_checked, write_checked
 from autodiff_compiler.interface import GeneratedText, parse_type
+from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.span import Span
 
-FORMAT = 1
+FORMAT = 2
+_DESCRIPTIONS = "autodiff_compiler.runtime.native.description"
+stored_descriptions = imported_late(_DESCRIPTIONS, "stored_descriptions")
+read_descriptions = imported_late(_DESCRIPTIONS, "read_descriptions")
 
 
 def cached_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> GeneratedText:
@@ -38,17 +42,11 @@ def cached_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> 
     A file that cannot be read counts as missing. A folder that cannot be written to is warned of.
     """
     path = Path(folder) / f"{key}.json"
-    try:
-        stored = _read(path)
-    except Exception:  # it holds no record of this format
-        stored = None
-    if stored is not None:
-        return replace(stored, from_disk=True)
+    with suppress(Exception):  # it holds no record of this format
+        return replace(_read(path), from_disk=True)
     text = make()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(_written(text))
+        write_checked(path, _written(text))
     except (OSError, ValueError) as error:
         warnings.warn(f"compiled code cannot be cached in {folder}: {error}", stacklevel=2)
     return text
@@ -69,25 +67,20 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
 
 
 def _written(text: GeneratedText) -> bytes:
-    """Returns the check sum of the rest, a line break, and the record as JSON."""
-    record = asdict(text)
+    """Returns generated source and its facts as JSON."""
+    record = asdict(replace(text, native=()))
+    if text.native:
+        record["native"] = stored_descriptions(text.native)
     record["output"], record["donated"] = str(text.output), sorted(text.donated)
     record["work_arrays"] = [
         [(allocation, str(type_)) for allocation, type_ in arrays] for arrays in text.work_arrays
     ]
-    body = json.dumps(record).encode()
-    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return json.dumps(record).encode()
 
 
-def _read(path: Path) -> GeneratedText | None:
-    """Returns the record in a file, or None if it is missing or damaged."""
-    try:
-        checksum, _, body = path.read_bytes().partition(b"\n")
-    except OSError:
-        return None
-    if hashlib.sha256(body).hexdigest().encode() != checksum:
-        return None
-    record = json.loads(body)
+def _read(path: Path) -> GeneratedText:
+    """Returns the record in a file; raises an exception if it is missing or damaged."""
+    record = json.loads(read_checked(path))
     spans = {int(line): Span(**span) for line, span in record["line_map"].items()}
     work_arrays = (
         tuple((k, parse_type(text)) for k, text in arrays) for arrays in record["work_arrays"]
@@ -99,6 +92,7 @@ def _read(path: Path) -> GeneratedText | None:
         "unconnected": tuple(record["unconnected"]),
         "allocations": tuple(record["allocations"]),
         "donated": frozenset(record["donated"]),
+        "native": read_descriptions(record["native"]) if record["native"] else (),
     }
     return GeneratedText(**record)
 

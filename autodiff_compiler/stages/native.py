@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.c.source import Entry, emit_c
-from autodiff_compiler.interface import GeneratedText, NoNativeText
+from autodiff_compiler.interface import GeneratedText
 from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.loop_ir import nodes
@@ -26,6 +25,7 @@ from autodiff_compiler.runtime.native import (
     number,
 )
 from autodiff_compiler.runtime.native.description import Input, Output, Packing, error_row
+from autodiff_compiler.runtime.native.errors import warn_once
 from autodiff_compiler.stages.outcome import unconnected
 
 
@@ -118,15 +118,8 @@ def _packing(program: Program, function: Function) -> Packing:
 
 
 def native_text(program: Program, run: Callable[..., Program]) -> tuple[Program, GeneratedText]:
-    """Returns a program after all stages of the C target, and its text.
-
-    Raises NoNativeText if it has none, or if there is no C compiler, which is warned of once.
-    """
-    try:
-        find_compiler(compile_cache())
-    except NativeUnavailable as error:
-        _warn_once(str(error))
-        raise NoNativeText(str(error)) from None
+    """Returns a program after all stages of the C target, and its text; raises NoNativeText if it
+    has none."""
     program = run(program, target="c")
     forward, *backward = program.functions
     return program, GeneratedText(
@@ -140,23 +133,20 @@ def native_text(program: Program, run: Callable[..., Program]) -> tuple[Program,
     )
 
 
-_warned: set[str] = set()
-
-
-def _warn_once(reason: str) -> None:
-    """Warns that there is no C compiler, once for each reason."""
-    if reason not in _warned:
-        _warned.add(reason)
-        warnings.warn(
-            f"{reason}; NumPy source runs instead of C. 'pip install autodiff-compiler[native]' "
-            "brings a compiler",
-            stacklevel=2,
-        )
+def missing_compiler() -> str:
+    """Returns why this machine has no C compiler, which is warned of once; empty if it has one."""
+    try:
+        find_compiler(compile_cache())
+    except NativeUnavailable as error:
+        warn_once(str(error), "'pip install autodiff-compiler[native]' brings a compiler")
+        return str(error)
+    return ""
 
 
 __all__ = [
     "emit_c_file",
     "lower_nests",
+    "missing_compiler",
     "native_text",
     "optimise_nests",
 ]

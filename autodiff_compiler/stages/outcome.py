@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
@@ -17,21 +18,25 @@ from autodiff_compiler.runtime.late_imports import imported_late
 
 #: Returns a program and its C text; raises NoNativeText if it has none.
 native_text = imported_late("autodiff_compiler.stages.native", "native_text")
+#: Returns why this machine has no C compiler, which is warned of once; empty if it has one.
+missing_compiler = imported_late("autodiff_compiler.stages.native", "missing_compiler")
+#: Finishes a program. It returns the program, and its text.
+Finish: TypeAlias = Callable[[Program], tuple[Program, GeneratedText]]
 
 
-def printed(program: Program, run: Callable[[Program], Program]) -> tuple[Program, GeneratedText]:
-    """Returns the text of a program, from the cache on disk if it is there.
+def printed(program: Program, finish: Finish, target: str) -> tuple[Program, GeneratedText]:
+    """Returns the text of a program for a target, from the cache on disk if it is there.
 
-    Where it is not, ``run`` finishes the program, which is returned, too.
+    Where it is not, ``finish`` makes it. The finished program is returned, too.
     """
 
     def make() -> GeneratedText:
         nonlocal program
-        program = run(program)
-        return generated_text(program)
+        program, text = finish(program)
+        return text
 
     folder = compile_cache()
-    key = fingerprint(versions(), *program.facts()) if folder else None
+    key = fingerprint(versions(), target, *program.facts()) if folder else None
     text = cached_on_disk(folder, key, make) if folder and key else make()
     return program, text
 
@@ -42,13 +47,26 @@ def for_target(program: Program, run: Callable[..., Program]) -> Compiled:
     ``run(program, target=…)`` runs all stages of a target. A function without a C text is compiled
     to NumPy source, and ``fallback`` says why.
     """
+
+    def numpy_text(program: Program) -> tuple[Program, GeneratedText]:
+        program = run(program)
+        return program, generated_text(program)
+
+    def c_text(program: Program) -> tuple[Program, GeneratedText]:
+        text: GeneratedText
+        try:
+            program, text = native_text(program, run)
+        except NoNativeText as error:
+            program, text = numpy_text(program)
+            text = replace(text, fallback=str(error))
+        return program, text
+
     if program.request.target == "numpy":
-        return compiled(*printed(program, run))
-    try:
-        return compiled(*native_text(program, run))
-    except NoNativeText as error:
-        program, text = printed(program, run)
-        return compiled(program, replace(text, fallback=str(error)))
+        return compiled(*printed(program, numpy_text, "numpy"))
+    if not (reason := missing_compiler()):
+        return compiled(*printed(program, c_text, "c"))
+    program, text = printed(program, numpy_text, "numpy")
+    return compiled(program, replace(text, fallback=reason))
 
 
 def generated_text(program: Program) -> GeneratedText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +20,8 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, compile_info, nn, ops, pipeline
 from autodiff_compiler.common.context import get_context
 from autodiff_compiler.program import Program
-from autodiff_compiler.stages import outcome
+from autodiff_compiler.runtime.native import NativeUnavailable, build, errors
+from autodiff_compiler.stages import native, outcome
 
 
 class Net(nn.Cell):
@@ -211,6 +215,171 @@ def test_another_process_finds_it_and_an_edited_file_does_not(tmp_path):
     assert run(program) == "12.0 False\n"
     assert run(program) == "12.0 True\n"
     assert run(program.replace("** 3", "** 4")) == "32.0 False\n"
+
+
+# ---- the target C
+
+
+@pytest.fixture
+def in_c(folder, c_compiler, monkeypatch):
+    """The folder, and the context manager in which neither stages nor compilers run."""
+    before = ms.get_context("target")
+    ms.set_context(target="c")
+
+    @contextmanager
+    def front_end_only():
+        def refuse(*arguments, **options):
+            raise AssertionError("it was compiled again")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline.Pipeline, "run", typed_only)
+            patch.setattr(build, "run_compiler", refuse)
+            yield
+
+    yield folder, front_end_only
+    ms.set_context(target=before)
+
+
+def typed_only(self, program, until=None, verified=False):
+    assert until == "typed", "it was lowered again"
+    return replace(program, after={"typed": program.functions})
+
+
+def rows(x, y):
+    return np.sum(np.exp(x) * y[2]), y * 2
+
+
+def last():
+    return compile_info().units[-1]
+
+
+A, B = np.array([0.5, -1.0]), np.array([2.0, 3.0, 4.0])
+
+
+def slopes():
+    """Returns the unit for a gradient that is checked, as another process would get it."""
+    compile_info().clear()
+    (value, rest), (in_a, in_b) = ms.value_and_grad(rows, (0, 1), has_aux=True)(A, B)
+    np.testing.assert_allclose(value, np.exp(A).sum() * 4, rtol=1e-14)
+    np.testing.assert_array_equal(rest, B * 2)
+    np.testing.assert_allclose(in_a, np.exp(A) * 4, rtol=1e-14)
+    np.testing.assert_allclose(in_b, [0, 0, np.exp(A).sum()], rtol=1e-14)
+    return last()
+
+
+def records(folder):
+    return sorted(folder.glob("*.json"))
+
+
+def test_c_is_found_without_stages_or_compiler(in_c):
+    folder, front_end_only = in_c
+    first = slopes()
+    assert (first.target, first.from_disk) == ("c", False)
+    with front_end_only():
+        second = slopes()
+    assert (second.target, second.from_disk) == ("c", True) and second.source == first.source
+
+
+def test_c_with_given_sensitivity_and_errors_is_found(in_c):
+    """Two functions, a tuple of residuals and a table of errors come back as they were."""
+    _, front_end_only = in_c
+
+    def item(x, k):
+        if k > 2:
+            raise ValueError(f"no item {k}")
+        return x[k] * x
+
+    def run():
+        compile_info().clear()
+        value, pull = ms.vjp(lambda x: item(x, 1), A)
+        np.testing.assert_array_equal(value, A[1] * A)
+        (slope,) = pull(np.array([1.0, 2.0]))
+        np.testing.assert_array_equal(slope, [-1.0, 0.5 - 2 * 2.0])
+        with pytest.raises(ValueError, match="no item 3"):
+            ms.jit(lambda x, k: item(x, k + 1))(A, 2)
+        assert last().target == "c"
+        return [unit.from_disk for unit in compile_info().units]
+
+    assert not any(run())
+    with front_end_only():
+        assert all(run())
+
+
+@pytest.mark.parametrize("harm", ["cut", "empty", "inputs", "errors", "unknown field"])
+def test_a_damaged_record_of_c_is_written_anew(in_c, harm):
+    folder, _ = in_c
+    slopes()
+    (file,) = records(folder)
+    intact = file.read_bytes()
+    record = json.loads(intact.partition(b"\n")[2])
+    (about,) = record["native"]
+    wrong = {"inputs": [["Ghost"]], "errors": [["NoError", ""]], "unknown field": 1}
+    if harm in wrong:
+        about[harm] = wrong[harm]
+        body = json.dumps(record).encode()
+        file.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    else:
+        file.write_bytes(b"" if harm == "empty" else intact[:-30])
+    unit = slopes()
+    assert (unit.target, unit.from_disk) == ("c", False)
+    assert file.read_bytes() == intact and slopes().from_disk
+
+
+def test_a_missing_or_damaged_library_is_compiled_again(in_c):
+    folder, front_end_only = in_c
+    slopes()
+    libraries = [path for path in (folder / "native").iterdir() if path.suffix]
+    assert libraries
+    for harm in (lambda path: path.unlink(), lambda path: path.write_bytes(b"\x7fELF")):
+        compile_info().clear()
+        gc.collect()  # libraries in use are not replaced
+        for path in libraries:
+            if path.suffix != ".json":
+                path.unlink()
+                path.touch()
+                harm(path)
+        unit = slopes()
+        assert (unit.target, unit.from_disk) == ("c", True)
+
+
+def test_targets_have_separate_records(in_c):
+    folder, _ = in_c
+    slopes()
+    ms.set_context(target="numpy")
+    assert not slopes().from_disk and len(records(folder)) == 2
+    assert slopes().from_disk and last().target == "numpy"
+    ms.set_context(target="c")
+    assert slopes().from_disk and last().target == "c"
+
+
+def test_a_function_without_c_is_found_with_the_reason(in_c):
+    _, front_end_only = in_c
+
+    def run():
+        compile_info().clear()
+        slope = ms.grad(lambda x: np.sum(np.abs(np.exp(1j * x) + 2)))(A)
+        # |e^(ix) + 2|² = 5 + 4 cos x
+        np.testing.assert_allclose(slope, -2 * np.sin(A) / np.sqrt(5 + 4 * np.cos(A)), rtol=1e-12)
+        return last()
+
+    first = run()
+    assert first.fallback and first.target == "numpy"
+    with front_end_only():
+        assert run() == replace(first, from_disk=True)
+
+
+def test_the_source_of_a_machine_without_compiler_is_not_taken_for_c(in_c, monkeypatch):
+    def no_compiler(folder):
+        raise NativeUnavailable("no C compiler was found on this machine")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "find_compiler", no_compiler)
+        patch.setattr(errors, "_warned", set())
+        with pytest.warns(UserWarning, match="on this machine; NumPy source runs"):
+            assert slopes().target == "numpy"
+        assert slopes().from_disk and "no C compiler" in last().fallback
+    unit = slopes()
+    assert (unit.target, unit.fallback, unit.from_disk) == ("c", "", False)
 
 
 def test_settings_are_checked():

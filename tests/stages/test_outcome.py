@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, cli, nn, ops
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.runtime.native import NativeUnavailable
+from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, build, errors, function
 from autodiff_compiler.stages import native
 
 X = np.array([[0.3, -1.2, 2.0], [0.7, 0.1, -0.4]])
@@ -149,7 +151,7 @@ def test_without_a_compiler_numpy_runs_after_one_warning(monkeypatch: pytest.Mon
         raise NativeUnavailable("no C compiler was found here")
 
     monkeypatch.setattr(native, "find_compiler", no_compiler)
-    monkeypatch.setattr(native, "_warned", set())
+    monkeypatch.setattr(errors, "_warned", set())
     ms.set_context(target="c")
     with pytest.warns(UserWarning, match="no C compiler was found here; NumPy source runs"):
         ms.grad(energy)(X, X)
@@ -157,6 +159,48 @@ def test_without_a_compiler_numpy_runs_after_one_warning(monkeypatch: pytest.Mon
         warnings.simplefilter("error")
         np.testing.assert_allclose(ms.grad(energy, 1)(X, X), 2 * np.sin(X) * X)
     assert last().target == "numpy" and last().fallback == "no C compiler was found here"
+
+
+class FullDisk:
+    """A temporary folder on a full disk."""
+
+    def __truediv__(self, name: str) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("fault", ["full disk", "lost compiler", "killed compiler", "not loaded"])
+def test_numpy_runs_if_the_compiler_cannot_finish(
+    monkeypatch: pytest.MonkeyPatch, c_compiler: Compiler, fault: str
+) -> None:
+    """One warning says so, and results are those of NumPy source."""
+
+    def refuse(*arguments: object) -> None:
+        raise OSError("cannot map")
+
+    def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        if fault == "lost compiler":
+            raise FileNotFoundError("no such program")
+        return subprocess.CompletedProcess(command, -9, "", "")
+
+    if fault == "full disk":
+        monkeypatch.setattr(build, "new_folder", FullDisk)
+    elif fault == "not loaded":
+        monkeypatch.setattr(build, "Library", refuse)
+    else:
+        monkeypatch.setattr(build, "run_compiler", run)
+    monkeypatch.setattr(errors, "_warned", set())
+    monkeypatch.setattr(function, "_IN_USE", WeakValueDictionary())
+    ms.set_context(target="c")
+    with pytest.warns(UserWarning, match="NumPy source runs instead of C") as caught:
+        for position, slope in enumerate([np.cos(X) * X**2, 2 * np.sin(X) * X]):
+            np.testing.assert_allclose(ms.grad(energy, position)(X, X), slope, rtol=1e-14)
+    assert len(caught) == 1
+    for unit in ms.compile_info().units:
+        assert unit.target == "numpy" and unit.fallback in str(caught[0].message)
+    ms.compile_info().clear()
+    monkeypatch.undo()
+    ms.grad(energy)(X, X)
+    assert last().target == "c" and last().fallback == ""
 
 
 def test_the_source_is_what_runs_and_the_same_every_time() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,6 +85,51 @@ class ErrorRow(NamedTuple):
         return self.message.format(*numbers)
 
 
+def stored_descriptions(descriptions: Sequence[Description]) -> list[Any]:
+    """Returns descriptions as plain data, for JSON."""
+    return [asdict(each) | _stored_parts(each) for each in descriptions]
+
+
+def _stored_parts(description: Description) -> dict[str, Any]:
+    """Returns the fields whose types JSON does not have."""
+    ends = (description.inputs, description.outputs)
+    inputs, outputs = ([(type(each).__name__, *each) for each in end] for end in ends)
+    errors = [(row.exception.__name__, *row[1:]) for row in description.errors]
+    return {"inputs": inputs, "outputs": outputs, "errors": errors}
+
+
+def read_descriptions(stored: Sequence[Any]) -> tuple[Description, ...]:
+    """Returns the descriptions that ``stored_descriptions`` returned, read from JSON.
+
+    >>> about = Description("f", "f", (Array("f4", (2,)), number("int")), (Scalar("f4"),))
+    >>> read_descriptions(stored_descriptions([about])) == (about,)
+    True
+    """
+    return tuple(_read_description(_tuples(each)) for each in stored)
+
+
+def _read_description(fields: dict[str, Any]) -> Description:
+    inputs, outputs = (
+        tuple(_ENDS[kind](*parts) for kind, *parts in fields[end]) for end in ("inputs", "outputs")
+    )
+    rows = fields["errors"]
+    errors = tuple(ErrorRow(_exception(name), *rest) for name, *rest in rows)
+    return Description(**{**fields, "inputs": inputs, "outputs": outputs, "errors": errors})
+
+
+def _tuples(value: Any) -> Any:
+    """Returns data of JSON with tuples in place of lists."""
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _exception(name: str) -> type[Exception]:
+    """Returns an exception of Python or of ``numpy.linalg``."""
+    exception: type[Exception] = getattr(builtins, name, None) or getattr(np.linalg, name)
+    return exception
+
+
 def error_row(row: Sequence[str]) -> ErrorRow:
     """Returns the row for an error: its exception, its message, and the types of its numbers.
 
@@ -92,8 +137,7 @@ def error_row(row: Sequence[str]) -> ErrorRow:
     'no 7'
     """
     name, message, *kinds = row
-    exception = getattr(builtins, name, None) or getattr(np.linalg, name)
-    return ErrorRow(exception, message, bool(kinds), tuple(kinds))
+    return ErrorRow(_exception(name), message, bool(kinds), tuple(kinds))
 
 
 def _number(kind: str, bits: int) -> Any:
@@ -105,6 +149,8 @@ def _number(kind: str, bits: int) -> Any:
     return value if kind == "float" else np.dtype(kind).type(value)
 
 
+#: The classes of inputs and outputs, by name.
+_ENDS: dict[str, Any] = {each.__name__: each for each in (Array, Number, Scalar)}
 Input: TypeAlias = Array | Number
 Output: TypeAlias = Array | Number | Scalar
 #: The number of an output, or a tuple of packings.
@@ -191,4 +237,6 @@ __all__ = [
     "error_row",
     "number",
     "packing_code",
+    "read_descriptions",
+    "stored_descriptions",
 ]

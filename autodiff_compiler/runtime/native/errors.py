@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Sequence
 
 from autodiff_compiler.errors import InternalError
+from autodiff_compiler.interface import NoNativeText
+
+_warned: set[str] = set()
 
 
-class NativeUnavailable(Exception):
+class NativeUnavailable(NoNativeText):
     """This machine cannot compile C or load the result. The message says why."""
+
+
+def warn_once(reason: str, *cures: str) -> None:
+    """Warns that NumPy source runs although C was asked for, once for each reason."""
+    if reason not in _warned:
+        _warned.add(reason)
+        sentences = (f"{reason}; NumPy source runs instead of C", *cures)
+        warnings.warn(". ".join(sentences), stacklevel=2)
 
 
 class CompilerRefused(InternalError):
@@ -30,4 +42,4 @@ class CompilerRefused(InternalError):
         return type(self), (self.command, self.text, self.stderr)
 
 
-__all__ = ["CompilerRefused", "NativeUnavailable"]
+__all__ = ["CompilerRefused", "NativeUnavailable", "warn_once"]

@@ -18,12 +18,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from autodiff_compiler.common.files.atomic_files import atomic_write
+from autodiff_compiler.common.files.checked_files import read_checked, write_checked
 from autodiff_compiler.runtime.native.errors import NativeUnavailable
 from autodiff_compiler.runtime.native.processor import processor
 from autodiff_compiler.runtime.native.temporary import new_folder, remove_folder
@@ -62,7 +63,7 @@ double probe(double x, const Vector *a) {
 #: The names to look for on PATH.
 NAMES = ("cc", "clang", "gcc")
 #: Counts up when the contents of the file of a compiler change.
-_FACTS = "compiler 1"
+_FACTS = "compiler 2"
 
 
 @dataclass(frozen=True)
@@ -208,14 +209,15 @@ def _examine(command: tuple[str, ...], options: tuple[str, ...], folder: str | N
 def _facts_key(command: Sequence[str], options: Sequence[str]) -> str:
     """Returns the name of the file with the facts about a compiler."""
     status = os.stat(command[0])
-    what = [_FACTS, command, options, status.st_size, status.st_mtime_ns, _package_version()]
+    package = _package_version() if "ziglang" in command else ""
+    what = [_FACTS, command, options, status.st_size, status.st_mtime_ns, package]
     text = json.dumps([*what, REQUIRED, WANTED, PROBE, processor()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _read_facts(path: Path, command: tuple[str, ...], options: tuple[str, ...]) -> Compiler | None:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json.loads(read_checked(path))
         kind, version = str(facts["kind"]), str(facts["version"])
         return Compiler(command, kind, version, tuple(map(str, facts["flags"])), options)
     except (OSError, ValueError, KeyError, TypeError):
@@ -223,12 +225,8 @@ def _read_facts(path: Path, command: tuple[str, ...], options: tuple[str, ...]) 
 
 
 def _write_facts(path: Path, compiler: Compiler) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(json.dumps(asdict(compiler)).encode())
-    except OSError:
-        pass  # a later process asks the compiler again
+    with suppress(OSError):  # a later process asks the compiler again
+        write_checked(path, json.dumps(asdict(compiler)).encode())
 
 
 def _version(command: Sequence[str], folder: Path) -> str:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -171,11 +172,22 @@ def test_a_folder_that_cannot_be_made_is_warned_of(c_compiler: Compiler, tmp_pat
         assert answer(build(ANSWER, c_compiler, str(tmp_path / "file" / "cache"))) == 42
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write anywhere")
-def test_a_read_only_folder_is_warned_of(c_compiler: Compiler, tmp_path: Path) -> None:
-    tmp_path.chmod(0o555)
-    with pytest.warns(UserWarning, match="cannot be cached"):
-        assert answer(build(ANSWER, c_compiler, str(tmp_path))) == 42
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EDQUOT])
+def test_a_read_only_folder_is_warned_of(
+    c_compiler: Compiler, folder: str, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """A user who may write anywhere, such as root, meets no read-only folder."""
+    make = tempfile.mkstemp
+
+    def refuse(*arguments: Any, dir: Any = None, **options: Any) -> Any:
+        if str(dir).startswith(folder):
+            raise OSError(code, os.strerror(code))
+        return make(*arguments, dir=dir, **options)
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.warns(UserWarning, match=f"cannot be cached.*{os.strerror(code)}"):
+        assert answer(build(ANSWER, c_compiler, folder)) == 42
+    assert names(folder) == []
 
 
 def test_a_read_only_folder_is_read(
