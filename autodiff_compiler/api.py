@@ -307,7 +307,7 @@ def _asked(request: Request) -> str:
     parts: Sequence[str] = [f"inputs {list(request.positions)}"]
     weights = "all" if request.weights is None else [w.name for w in request.weights]
     text = ", ".join([*parts, f"weights {weights}"] if weights else parts)
-    return text + (", sens given" if request.sens == "given" else ", tangent" * request.tangent)
+    return text + (", sens given" if request.takes_sens else ", tangent" * request.tangent)
 
 
 __all__ = ["CompileInfo", "compile_info", "differentiable", "jit"]

@@ -95,7 +95,8 @@ class Request:
 
     positions   slots whose cotangent is wanted, in the order wanted; () for none.
     weights     Parameters whose cotangent is wanted; None for every trainable one that is used.
-    sens        'ones', 'given' (last input) or 'none' (forward only: no backward function).
+    sens        'ones', 'given' (the last input), 'later' (the input of a pullback), or 'none'
+                (forward only: no backward function).
     tangent     forward mode: forward takes the tangents of ``positions`` and ``weights`` after all
                 else, and returns that of the value last. There is no backward function then.
     value       True if forward returns the function's value.
@@ -138,9 +139,17 @@ class Request:
         return self.differentiates or self.tangent
 
     @property
+    def takes_sens(self) -> bool:
+        """True if the caller gives the sensitivity, with the arguments or later."""
+        return self.sens in ("given", "later")
+
+    @property
     def returns_value(self) -> bool:
-        """True if forward returns the value: it is wanted, or a sensitivity is compared with it."""
-        return self.value or self.sens == "given"
+        """True if forward returns the value: it is wanted, or a sensitivity is compared with it.
+
+        C knows the type of the value, so it needs no value for that.
+        """
+        return self.value or self.takes_sens and self.target == "numpy"
 
 
 def _by_identity(value: Any) -> Hashable:
@@ -333,6 +342,14 @@ class GeneratedText:
     from_disk: bool = False
     native: tuple[Any, ...] = ()
     fallback: str = ""
+
+    @property
+    def is_joint(self) -> bool:
+        """True if one C function computes all that is asked for.
+
+        A sensitivity that is given is its last argument.
+        """
+        return len(self.native) == 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ NATIVE = Pipeline(
     Stage(
         "gradient",
         "lowered",
-        "Value and gradient are one function; a gradient with given sensitivity is two.",
+        "Value and gradient are one function; a value and its pullback are two.",
         derivatives.check_differentiable,
         derivatives.Differentiate(jointly=True),
         on_roots("inline_calls", should=derivatives.may_inline_call),

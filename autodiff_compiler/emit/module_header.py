@@ -41,7 +41,9 @@ def module_header(program: Program, printed: Names, constants: Mapping[Value, st
     lines += filled([f"layout of {names[place]}: {_layout(order)}" for place, order in orders])
     if request.differentiates or request.tangent:
         wanted = ", ".join(names[place] for place in program.wrt)
-        seeds = [] if request.tangent else [f"sens: {request.sens}"]
+        seeds = (
+            [] if request.tangent else [f"sens: {'given' if request.takes_sens else request.sens}"]
+        )
         lines += filled([f"wrt: {wanted or 'nothing'}", *seeds])
     generators = [name for name, param in zip(names, params) if param.type == GENERATOR]
     lines += ["", *(f"    {name} = np.random.default_rng()" for name in generators)]

@@ -73,7 +73,7 @@ class CompiledFunction:
         output = compiled.output
         if request.aux and isinstance(output, TupleType):
             output = output.items[0]
-        self.sens = output if request.sens == "given" else None
+        self.sens = output if request.takes_sens else None
         self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
         wanted = compiled.weights if request.weights is None else request.weights
         self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
@@ -135,9 +135,12 @@ class CompiledFunction:
         given = () if self.sens is None else (self.sensitivity(sens),)
         buffers = forward_work, backward_work = self.workspace.acquire()
         try:
-            value, residuals = self.run_forward_of_pair(arrays, forward_work)
-            work = [backward_work] if backward_work else []
-            outcome = self.backward(residuals, *given, *work)
+            if self.compiled.is_joint:
+                value, outcome = self.run_forward_of_pair((*arrays, *given), forward_work)
+            else:
+                value, residuals = self.run_forward_of_pair(arrays, forward_work)
+                work = [backward_work] if backward_work else []
+                outcome = self.backward(residuals, *given, *work)
         except Exception as error:
             self.loaded.explain(error)
             raise

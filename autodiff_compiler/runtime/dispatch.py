@@ -88,6 +88,20 @@ class GradientCall(CallSite):
         return replace(request, numpy=True) if numpy else request
 
 
+class PullbackCall(GradientCall):
+    """A call that returns the value and a pullback, which takes the sensitivity."""
+
+    __slots__ = ()
+
+    def __init__(self, gradient: Gradient, args: tuple[Any, ...]):
+        super().__init__(gradient, args, {})
+        template = replace(gradient.template, sens="later")
+        self.key = call_key(self.asked, template, args, ())
+
+    def request(self) -> Request:
+        return replace(super().request(), sens="later")
+
+
 class TangentCall(CallSite):
     """A call of a tangent function, without the tangents of its inputs."""
 
@@ -190,7 +204,7 @@ class Runtime:
         )
         if outcome is not False:
             return outcome
-        site = GradientCall(gradient, args, {})
+        site = PullbackCall(gradient, args)
         unit = self.cache.find_or_compile(site)
         unit.note_answer(gradient)
         value, back = unit.run_pullback(gradient.fn, site.slots)

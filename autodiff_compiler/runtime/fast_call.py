@@ -69,11 +69,11 @@ def compile_fast_call(
                      the weights, for any sensitivity that fits.
     """
     loaded, workspace = unit.loaded, unit.workspace
-    writer = _Writer(unit, slots, gradient, apply_pullback is not None)
+    writer = _Writer(unit, slots, gradient)
     if not writer.is_simple:
         return None
-    if _is_joint_native(unit) and not writer.later:
-        direct = _DirectWriter(unit, slots, gradient, False)
+    if unit.compiled.is_joint:
+        direct = _DirectWriter(unit, slots, gradient)
         writer = direct if direct.packing is not None else writer
     names = {
         "forward": loaded.forward,
@@ -115,7 +115,6 @@ def _holds_node(structure: Any) -> bool:
 class _Writer:
     """Writes the lines of a fast call, and collects the constants that they name.
 
-    later  True if the call returns a pullback: the sensitivity is given later.
     main   the type of the differentiated output, of the sensitivity and of the tangent.
     """
 
@@ -126,10 +125,8 @@ class _Writer:
         unit: FastCallEntry,
         slots: Sequence[Any],
         gradient: GradientFunction[..., Any] | None,
-        later: bool,
     ):
         self.unit, self.slots, self.gradient = unit, slots, gradient
-        self.later = later
         self.compiled, self.request = unit.compiled, unit.request
         self.constants: dict[str, Any] = {}
         self.names: dict[int, str] = {}
@@ -150,7 +147,7 @@ class _Writer:
         if request.differentiates and not (self.gradient and self.gradient.packs_plainly):
             return False
         main = self.main
-        if request.sens == "given" and not (isinstance(main, ArrayType) and main.is_static):
+        if request.takes_sens and not (isinstance(main, ArrayType) and main.is_static):
             return False
         if _holds_node(compiled.structure):
             return False
@@ -200,7 +197,7 @@ class _Writer:
         self.given = [f"a{n}" for n in range(len(self.slots))]
         positions = self.compiled.positions if self.request.tangent else ()
         self.dots = [f"v{slot}" for slot in positions]
-        given = self.request.sens == "given" and not self.later
+        given = self.request.sens == "given"
         names = [*self.given, *self.dots, *["sens"] * given]
         lines = [f"{''.join(f'{name}, ' for name in names)}= args" if names else "() = args"]
         for name, slot in zip(self.given, self.slots):
@@ -257,18 +254,21 @@ class _Writer:
             [f"buffers[{number}]"] * bool(places)
             for number, places in enumerate(compiled.work_arrays)
         ]
-        if self.later:
+        if request.sens == "later":
             # No buffers: the residuals outlive the call.
             calls = [f"value, residuals = forward({', '.join(arrays)})"]
             return [*_with_note(calls), *self._return_value_and_pullback(arrays)]
-        forward = f"forward({', '.join([*arrays, *work[0]])})"
-        if request.differentiates:
-            results = "value, residuals" if request.returns_value else "residuals"
-            sens = ["d_sens"] * (request.sens == "given")
+        sens = ["d_sens"] * (request.sens == "given")
+        value = "value, " if request.returns_value else ""
+        if compiled.is_joint and request.differentiates:
+            calls = [f"{value}outcome = forward({', '.join([*arrays, *sens])})"]
+        elif request.differentiates:
             backward = ", ".join(["residuals", *sens, *work[1]])
-            calls = [f"{results} = {forward}", f"outcome = backward({backward})"]
+            calls = [f"{value}residuals = forward({', '.join([*arrays, *work[0]])})"]
+            calls.append(f"outcome = backward({backward})")
         else:
-            calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
+            results = "value, dot" if request.tangent else "value"
+            calls = [f"{results} = forward({', '.join([*arrays, *work[0]])})"]
         lines = _with_note(calls)
         if compiled.allocations:
             lines = ["buffers = acquire()", *lines, "release(buffers)"]
@@ -408,7 +408,7 @@ class _DirectWriter(_Writer):
 
     def _packing(self) -> Any:
         request, returned = self.request, self.unit.loaded.packing
-        if request.tangent or request.sens == "given" or _holds_list(self.compiled.structure):
+        if request.tangent or _holds_list(self.compiled.structure):
             return None
         if any(type(slot) is Tensor and slot._hooks for slot in self.slots):
             return None
@@ -434,12 +434,15 @@ class _DirectWriter(_Writer):
         compiled = self.compiled
         inputs = [self.slots[slot] for slot in compiled.dynamic_slots]
         names = [f"a{slot}" for slot in compiled.dynamic_slots]
-        hoisted = [f"h{number}" for number in range(len(compiled.hoisted))]
-        is_tensor = [type(each) is Tensor for each in inputs] + [False] * len(hoisted)
+        names += [f"h{number}" for number in range(len(compiled.hoisted))]
+        is_tensor = [type(each) is Tensor for each in inputs] + [False] * len(compiled.hoisted)
+        if self.request.sens == "given":
+            names.append("sens")
+            is_tensor.append(self.unit.returns_tensors)
         run = self.unit.loaded.direct(self.packing, is_tensor, self.unit.returns_tensors)
         lines, constants = self._checks(self._arguments())
         lines += [
-            f"outcome = {self.constant(run)}({', '.join([*names, *hoisted])})",
+            f"outcome = {self.constant(run)}({', '.join(names)})",
             "if outcome is NotImplemented: return False",
             "unit.calls += 1",
             "return outcome",
@@ -449,12 +452,6 @@ class _DirectWriter(_Writer):
     def _array(self, name: str, dtype: np.dtype, shape: Any, kind: str = "Tensor") -> list[str]:
         """Returns a line that refuses a Parameter; the C function refuses all else."""
         return [f"if type({name}) is not Tensor: return False"] if kind == "Tensor" else []
-
-
-def _is_joint_native(unit: FastCallEntry) -> bool:
-    """True if one C function computes values and gradients."""
-    native = unit.compiled.native
-    return native is not None and len(native) == 1
 
 
 def _holds_list(structure: Any) -> bool:

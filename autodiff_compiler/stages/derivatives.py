@@ -66,7 +66,7 @@ def check_differentiable(program: Program) -> Program:
     if not request.differentiates or request.tangent:
         return program
     output = type_of(program.output)
-    if request.sens == "given" and not takes_sensitivity(output):
+    if request.takes_sens and not takes_sensitivity(output):
         raise CallError(
             "sens_param=True needs an output with a tensor, and this output holds none",
             "omit sens_param, or return a tensor",
@@ -85,7 +85,7 @@ def check_differentiable(program: Program) -> Program:
 class Differentiate:
     """Replaces the primal by its forward and backward function, by its tangent, or leaves it.
 
-    jointly           True if value and gradient are one function, unless a sensitivity is given.
+    jointly           True if value and gradient are one function, except those of a pullback.
     simplify_each     runs on each of the two before residuals are read off.
     simplify_jointly  runs on both as one function before it is partitioned.
     """
@@ -105,14 +105,16 @@ class Differentiate:
         if not request.differentiates:
             return program.with_functions((replace(primal, role="value"),))
         value = [*([0] if request.returns_value else []), *writes]
-        if self.jointly and request.sens == "ones":
-            gradient = gradient_function(primal, program.wrt, value=True, outputs=(output,))
+        if self.jointly and request.sens != "later":
+            gradient = gradient_function(
+                primal, program.wrt, request.takes_sens, value=True, outputs=(output,)
+            )
             cotangents = range(-len(program.wrt), 0)
             return program.with_functions((_with_returns(gradient, [*value, *cotangents]),))
         functions = split(
             primal,
             program.wrt,
-            request.sens == "given",
+            request.takes_sens,
             value,
             (output,),
             simplify_each=_rewrite(self.simplify_each, request),

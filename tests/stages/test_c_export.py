@@ -12,6 +12,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.cost_model import changed_costs
+from autodiff_compiler.emit.c.formula import formula_for
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.runtime.native import Compiler
 from tests.emit.c.exported import (
@@ -98,14 +99,23 @@ def test_a_cell_with_its_weights(c_compiler: Compiler, tmp_path: Path) -> None:
     assert "w    in   f32[3,2]  Parameter\n" in header and "float *offset" not in header
 
 
-def test_a_given_sensitivity_makes_two_functions(c_compiler: Compiler, tmp_path: Path) -> None:
-    path = export(tmp_path, Net(), "f32[2,3]", weights="trainable", sens_param=True)
+def test_a_given_sensitivity_is_the_last_argument(c_compiler: Compiler, tmp_path: Path) -> None:
+    net = Net()
+    path = export(
+        tmp_path,
+        net,
+        Tensor(X.astype(np.float32)),
+        weights="trainable",
+        sens_param=True,
+        value=True,
+    )
     text = assert_passes(c_compiler, path, STRICT)
     source, header = path.read_text(), path.with_suffix(".h").read_text()
-    assert source.count("#include") == 1 and source.count("static void product_f32(") == 1
-    assert "int32_t net_forward(" in source and "int32_t net_backward(" in source
-    assert "of net_forward\n" in header and "sensitivity: the gradient of the value\n" in header
-    assert text.index("error = net_forward(") < text.index("error = net_backward(")
+    assert source.count("int32_t net_grad(") == 1 and "net_forward" not in source
+    assert header.count("in   f32[2,2]  sensitivity: the gradient of the value\n") == 1
+    out, sens = numbers(text, "recorded_out"), formula_for("float32", 3).array("float32", (2, 2))
+    d_w = X.T @ ((1 - out**2).reshape(2, 2) * sens)
+    np.testing.assert_allclose(numbers(text, "recorded_d_w"), d_w.ravel(), 1e-5)
 
 
 def root(x, y):

@@ -16,7 +16,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, cli, nn, ops
-from autodiff_compiler.errors import CallError
+from autodiff_compiler.api import RUNTIME
+from autodiff_compiler.errors import CallError, SensitivityError
 from autodiff_compiler.runtime.native import Compiler, NativeUnavailable, build, errors, function
 from autodiff_compiler.stages import native
 
@@ -84,6 +85,44 @@ def test_a_cell_its_weights_and_a_given_sensitivity() -> None:
     np.testing.assert_allclose(d_w.asnumpy(), x.asnumpy().T @ inner, rtol=1e-5)
     np.testing.assert_allclose(inputs[0].asnumpy(), inner @ net.w.asnumpy().T, rtol=1e-5)
     assert isinstance(d_w, Tensor) and d_w.dtype == ms.float32
+
+
+def compiled_functions() -> list[int]:
+    """Returns the numbers of C functions of all compiled units."""
+    return [len(unit.compiled.native) for unit in RUNTIME.cache.all()]
+
+
+def test_a_given_sensitivity_makes_one_function_and_a_pullback_two() -> None:
+    ms.set_context(target="c")
+
+    def both(x, k):
+        return np.sin(x) * k, np.sum(x * x)
+
+    seeds, direction = (2 * X, np.array(3.0)), np.cos(X) * 2 * X
+    gradient = ms.value_and_grad(both, (0, 1), sens_param=True)
+    for _ in range(3):
+        value, (d_x, d_k) = gradient(X, 2.0, seeds)
+        np.testing.assert_allclose(value[0], 2 * np.sin(X), rtol=1e-14)
+        np.testing.assert_allclose(d_x, 2 * direction + 6 * X, rtol=1e-13)
+        np.testing.assert_allclose((value[1], d_k), (np.sum(X**2), np.sum(2 * X * np.sin(X))))
+    assert compiled_functions() == [1]
+    d_x, _ = ms.grad(both, (0,), has_aux=True, sens_param=True)(X, 2.0, X)
+    np.testing.assert_allclose(d_x, 2 * np.cos(X) * X, rtol=1e-14)
+    value, pull = ms.vjp(both, X, 2.0)
+    for scale in (1.0, -2.0):  # one forward serves several sensitivities
+        d_x, d_k = pull(scale * seeds[0], scale * seeds[1])
+        np.testing.assert_allclose(d_x, scale * (2 * direction + 6 * X), rtol=1e-13)
+    assert compiled_functions() == [1, 1, 2]
+    with pytest.raises(SensitivityError, match="should have the shape"):
+        gradient(X, 2.0, (X[:1], np.array(3.0)))
+
+
+def test_a_sensitivity_for_a_number() -> None:
+    ms.set_context(target="c")
+    gradient = ms.grad(lambda k, n: k**n, sens_param=True)
+    for sens in (2.0, 3, np.float64(2.0)):
+        np.testing.assert_allclose(gradient(1.5, 3, sens), sens * 3 * 1.5**2, rtol=1e-14)
+    assert compiled_functions() == [1]
 
 
 def test_every_transform_runs_as_c() -> None:

@@ -164,23 +164,16 @@ int main(int count, char **arguments) {{
 
 
 @dataclass(frozen=True)
-class Saved:
-    """An argument that is an output of the first function: its number."""
-
-    output: int
-
-
-@dataclass(frozen=True)
 class RecordedCall:
     """A call of a self-test.
 
-    arguments  for each input its elements, or where these come from.
-    recorded   for each output its elements; None if it is not compared.
+    arguments  for each input its elements.
+    recorded   for each output its elements.
     """
 
     signature: Signature
-    arguments: tuple[np.ndarray | Formula | Saved, ...]
-    recorded: tuple[np.ndarray | None, ...]
+    arguments: tuple[np.ndarray | Formula, ...]
+    recorded: tuple[np.ndarray, ...]
 
 
 def command(stem: str) -> str:
@@ -244,7 +237,6 @@ class _Writer:
         self.blocks = self.numbers = 0
         self.is_sampled = False
         self.names = Names()
-        self.saved: list[str] = []
 
     def call(self, call: RecordedCall) -> None:
         """Writes the arguments of a call, the call, and the comparisons of its outputs."""
@@ -271,18 +263,14 @@ class _Writer:
         failed = [f"  {line}" for line in _statement("printf", printed)]
         self.lines += ["  if (error) {", *failed, "    return 1;", "  }"]
         for port, name, numbers in zip(signature.outputs, outputs, call.recorded, strict=True):
-            if numbers is not None and port.size:
+            if port.size:
                 self._compare(port, name, numbers)
-        self.saved = self.saved or outputs
 
     def _name(self, prefix: str, port: Port) -> str:
         """Returns a new name, which the prefix keeps apart from those of C's libraries."""
         return self.names.new(f"{prefix}_{port.name}")
 
-    def _argument(self, port: Port, source: np.ndarray | Formula | Saved) -> str:
-        if isinstance(source, Saved):
-            name = self.saved[source.output]
-            return f"{name}[0]" if port.parameter.by_value else name
+    def _argument(self, port: Port, source: np.ndarray | Formula) -> str:
         name, dtype = self._name("in", port), port.parameter.dtype
         c_type = header_type(dtype, port.parameter.by_value)
         if isinstance(source, Formula):
@@ -410,14 +398,14 @@ def _rounding(calls: Sequence[RecordedCall]) -> float:
     return max((PRECISION[each][1] for each in dtypes & PRECISION.keys()), default=0.0)
 
 
-def _largest(numbers: np.ndarray | Formula | Saved | None) -> float:
+def _largest(numbers: np.ndarray | Formula) -> float:
     """Returns the largest finite magnitude of floats."""
     if isinstance(numbers, Formula):
         last = numbers.low + numbers.step * (numbers.count - 1)
         return float(max(abs(numbers.low), abs(last)))
-    if not isinstance(numbers, np.ndarray) or numbers.dtype.kind != "f":
+    if numbers.dtype.kind != "f":
         return 0.0
     return float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
 
 
-__all__ = ["PRECISION", "Saved", "RecordedCall", "command", "sampling_step", "self_test_text"]
+__all__ = ["PRECISION", "RecordedCall", "command", "sampling_step", "self_test_text"]

@@ -218,7 +218,7 @@ def _gradients(
     attrs = {
         "callee": low.compilation.unique_function(outlined.function),
         "wrt": tuple(wrt),
-        "sens": request.sens == "given",
+        "sens": request.takes_sens,
         "value": bool(values),
         **called.mark,
     }

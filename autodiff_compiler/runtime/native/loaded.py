@@ -22,7 +22,7 @@ class LoadedNative:
     """The functions of a C text.
 
     ``forward`` returns gradients in place of residuals if there is one function for both. Then
-    ``backward`` returns what it is given.
+    there is no ``backward``.
     """
 
     __slots__ = ("__weakref__", "backward", "compiled", "file", "forward")
@@ -31,7 +31,7 @@ class LoadedNative:
         forward, *backward = (_callable(compiled.source, each) for each in compiled.native)
         self.compiled, self.file = compiled, f"{compiled.forward}.c"
         self.forward: Callable[..., Any] = forward
-        self.backward: Callable[..., Any] | None = backward[0] if backward else _unchanged
+        self.backward: Callable[..., Any] | None = backward[0] if backward else None
 
     @property
     def packing(self) -> Packing:
@@ -61,10 +61,6 @@ class LoadedNative:
         """Adds nothing: the errors of compiled C name what was wrong."""
 
 
-def _unchanged(residuals: Any) -> Any:
-    return residuals
-
-
 def _as_tensor(output: Output) -> Output:
     if isinstance(output, Array):
         return output._replace(is_tensor=True)
@@ -78,7 +74,7 @@ def _callable(text: str, description: Description) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         outcome = run(*arguments)
-        if outcome is NotImplemented:  # a tuple, or a NumPy number
+        if outcome is NotImplemented:  # a tuple, or another number
             outcome = run(*map(_as_number, inputs, _leaves(arguments)))
         if outcome is NotImplemented:
             raise OverflowError("an integer argument of a compiled function is beyond 64 bits")
@@ -98,8 +94,12 @@ def _leaves(arguments: Sequence[Any]) -> Iterator[Any]:
 
 
 def _as_number(wanted: Any, argument: Any) -> Any:
-    """Returns a NumPy number as the Python number that is wanted."""
-    return argument.item() if isinstance(wanted, Number) and hasattr(argument, "item") else argument
+    """Returns a number as the Python number that is wanted: a sensitivity may be of another
+    type."""
+    if not isinstance(wanted, Number):
+        return argument
+    number = argument.item() if hasattr(argument, "item") else argument
+    return float(number) if wanted.kind == "float" and isinstance(number, int) else number
 
 
 __all__ = ["LoadedNative"]

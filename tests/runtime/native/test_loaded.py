@@ -12,6 +12,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, nn, ops
+from autodiff_compiler.errors import CallError, SensitivityError
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
 from autodiff_compiler.runtime.native.loaded import LoadedNative
 from tests.runtime.test_fast_call import CALLS, kinds, parts
@@ -105,6 +106,26 @@ def test_weights_have_their_own_tuple() -> None:
     assert d_weights[1].shape == () and d_weights[1].asnumpy() == 1
     net.w.set_data(Tensor(np.zeros(3, np.float32)))
     assert not np.any(gradient(TENSOR)[1][0].asnumpy())
+
+
+def test_a_sensitivity_is_one_more_argument() -> None:
+    net = Scaled()
+    gradient = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(
+        net, ParameterTuple(net.trainable_params())
+    )
+    one, two = (Tensor(np.float32(k)) for k in (1, 2))
+    for _ in range(3):
+        (d_x,), (d_w, d_b) = gradient(TENSOR, two)
+    run = direct(gradient)
+    assert run is not None
+    x = TENSOR.asnumpy()
+    np.testing.assert_allclose(d_x.asnumpy(), 4 * x * [1, 2, 3], rtol=1e-6)
+    np.testing.assert_allclose(d_w.asnumpy(), 2 * x * x, rtol=1e-6)
+    assert d_b.asnumpy() == 2 and gradient(TENSOR, one)[1][1].asnumpy() == 1
+    with pytest.raises(SensitivityError):
+        gradient(TENSOR, TENSOR)
+    with pytest.raises(CallError, match="dtype float32 of the output"):
+        gradient(TENSOR, Tensor(np.float64(1)))
 
 
 def test_another_call_is_compiled_anew() -> None:
