@@ -55,6 +55,8 @@ class TensorAliases:
         #: Then the values without axes that may be such an array or a NumPy scalar.
         self.arrays: set[Value] = set()
         self.arrays_or_scalars: set[Value] = set()
+        #: Values of unknown rank that have at least one axis on every path.
+        self.with_axes: set[Value] = set()
         #: The dtypes of an array that has several, by path: see ``path_dtypes.py``.
         self.path_dtypes: dict[Value, frozenset[str]] = {}
         #: True if a name was lost because it is not known which arrays are views.
@@ -66,7 +68,8 @@ class TensorAliases:
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
         self.set_path_dtypes(after, self.dtypes_of(before))
-        for kind in (self.reshaped, self.read_only, self.arrays, self.arrays_or_scalars):
+        facts = (self.reshaped, self.read_only, self.arrays, self.arrays_or_scalars, self.with_axes)
+        for kind in facts:
             (kind.add if before in kind else kind.discard)(after)
 
     def dtypes_of(self, value: Any) -> frozenset[str]:
@@ -83,8 +86,31 @@ class TensorAliases:
             self.path_dtypes[value] = dtypes
 
     def is_array(self, value: Any) -> bool | None:
-        """True if a value without axes is an array, False for a scalar, None if not known."""
-        return None if value in self.arrays_or_scalars else value in self.arrays
+        """True if ``value`` is an array, False for a scalar or a number, None if not known."""
+        if not isinstance(value, Value) or not isinstance(value.type, ArrayType):
+            return False
+        if value in self.arrays_or_scalars:
+            return None
+        if value in self.arrays or self.has_axes(value):
+            return True
+        return None if value.type.ndim is None else False
+
+    def has_axes(self, value: Any) -> bool:
+        """True if ``value`` is an array with at least one axis on every path."""
+        type_ = value.type if isinstance(value, Value) else None
+        if not isinstance(type_, ArrayType):
+            return False
+        return value in self.with_axes if type_.ndim is None else type_.ndim > 0
+
+    def join_ranks(self, value: Value, sources: Iterable[Any]) -> None:
+        """Records if ``value`` of unknown rank, which is one of ``sources``, is an array."""
+        if not isinstance(value.type, ArrayType) or value.type.ndim is not None:
+            return
+        sources = tuple(sources)
+        if all(map(self.has_axes, sources)):
+            self.with_axes.add(value)
+        elif all(self.is_array(source) is True for source in sources):
+            self.arrays.add(value)
 
     def set_is_array(self, value: Any, is_array: bool | None) -> None:
         """Records if ``value`` is an array, if it has no axes. A scalar shares no memory."""

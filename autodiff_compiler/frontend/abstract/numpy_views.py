@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autodiff_compiler.frontend.abstract.aliasing import has_no_axes
+from autodiff_compiler.frontend.abstract.aliasing import TensorAliases, has_no_axes
 from autodiff_compiler.frontend.abstract.evaluator import Evaluator
 from autodiff_compiler.frontend.abstract.numpy_layouts import layout_of, static_shape
 from autodiff_compiler.frontend.abstract.path_dtypes import record_path_dtypes
@@ -74,6 +74,12 @@ _WRITE_BACK: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
 }
 
 
+#: Operators whose results are arrays, also without axes.
+_ARRAY_MAKERS = frozenset(("full", "empty", "full_like", "reshape", "broadcast_to"))
+#: Operators whose results have at least one axis.
+_WITH_AXES = frozenset(("concat", "stack", "stack_rows", "arange", "tile", "list_rows"))
+
+
 def may_be_view(op: Op) -> bool:
     """True if the result of ``op`` may lie in the memory of its first operand."""
     type_ = op.results[0].type if op.results else None
@@ -123,6 +129,7 @@ def record_aliases(low: Evaluator, op: Op) -> None:
     if not op.results or not isinstance(op.results[0].type, ArrayType):
         return
     record_path_dtypes(memory, op)
+    _record_rank(memory, op)
     layout = layout_of(op, memory.layouts)
     result = op.results[0]
     if layout is not None:
@@ -135,6 +142,18 @@ def record_aliases(low: Evaluator, op: Op) -> None:
             memory.reshaped.add(result)
         if op.operands[0] in memory.read_only or op.opdef is structure.broadcast_to:
             memory.read_only.add(result)
+
+
+def _record_rank(memory: TensorAliases, op: Op) -> None:
+    """Records if a result of unknown rank is an array, and if it has axes."""
+    if array_type(op.results[0]).ndim is not None:
+        return
+    if op.name in _ARRAY_MAKERS:
+        memory.arrays.add(op.results[0])
+    keeps = op.opdef.kind == "elementwise" or op.opdef.batch == "elements"
+    keeps = keeps or op.attrs.get("keepdims") is True
+    if op.name in _WITH_AXES or keeps and any(map(memory.has_axes, op.operands)):
+        memory.with_axes.add(op.results[0])
 
 
 def _keeps_order(op: Op) -> bool:

@@ -45,7 +45,7 @@ from autodiff_compiler.frontend.objects.outside_writes import (
 from autodiff_compiler.frontend.objects.user_objects import open_objects
 from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, array_type
 from autodiff_compiler.ir.rewrite import free_values, use_counts
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators.core import containers
@@ -255,6 +255,9 @@ def _note_layouts(low: Lowering, child: Lowering, values: Sequence[Any]) -> None
         for leaf, its in child.caller_values.items()
         if isinstance(leaf.type, ArrayType) and its in compilation.found_at
     }
+    for argument in compilation.arguments:
+        if array_type(argument).ndim is None:
+            compilation.aliases.arrays.add(argument)
 
 
 def _lower_call(

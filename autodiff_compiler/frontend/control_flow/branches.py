@@ -232,6 +232,7 @@ def _add_branch(
     for result, (*sources, _, _) in zip(results, merger.pairs):
         result.has_user_name = bool(result.name)
         low.compilation.aliases.set_aliases(result, low.compilation.aliases.of_all(sources))
+        low.compilation.aliases.join_ranks(result, sources)
         if low.compilation.numpy:
             join_path_dtypes(low.compilation.aliases, result, sources)
     return results

@@ -140,7 +140,7 @@ def write_by(
 
     run.__name__ = name
     written = low.macro(run, args, kwargs)
-    stands = low.compilation.aliases.is_array(owner) if owner.type.ndim == 0 else True
+    stands = low.compilation.aliases.is_array(owner)
     if stands is True:
         replace_array(low, owner, written)
     elif stands is None or name not in OF_SCALARS:

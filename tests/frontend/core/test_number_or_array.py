@@ -77,3 +77,52 @@ def test_writes_agree_with_numpy_or_are_refused(pair: str, write: str, tmp_path:
         assert value == fn(x.copy())
         steps = [(fn(x + 1e-6 * e) - fn(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
         np.testing.assert_allclose(slope, steps, rtol=1e-7, atol=1e-8)
+
+
+#: Ends in a write to ``y``, which has one axis or two; ``b`` is another name of it.
+LONG = """
+import numpy as np
+
+def long(x):
+    y = x * 1.0 if x[0] > 0 else np.vstack([x, x])
+{lines}
+    b = y
+    y += 0.5
+    return np.sum(b)
+"""
+
+
+def test_the_work_grows_with_the_number_of_statements(tmp_path: Path) -> None:
+    """Each statement uses a value of unknown rank twice: 2 ** 200 paths lead to the first one."""
+    path = tmp_path / "long.py"
+    path.write_text(LONG.format(lines="    y = y * y\n" * 200))
+    scope: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    assert ms.value_and_grad(scope["long"])(np.ones(3))[0] == 4.5
+
+
+FILL = """
+import numpy as np
+
+def filled(x):
+    y = {one} if x[0] > 0 else {other}
+    y.fill(2.0)
+    return np.sum(y * x)
+"""
+
+
+def test_fill_of_a_value_of_unknown_rank_is_for_arrays(tmp_path: Path) -> None:
+    """NumPy's ``fill`` of a scalar changes nothing."""
+    for number, (pair, right) in enumerate(
+        ((("x * 1.0", "np.vstack([x, x])"), True), (("x * 1.0", "np.sum(x)"), False))
+    ):
+        path = tmp_path / f"filled{number}.py"
+        path.write_text(FILL.format(one=pair[0], other=pair[1]))
+        scope: dict[str, Any] = {}
+        exec(compile(path.read_text(), str(path), "exec"), scope)
+        if right:
+            value, slope = ms.value_and_grad(scope["filled"])(-X)
+            assert value == -24.0 and (slope == 4.0).all()
+        else:
+            with pytest.raises(CompileError, match="a NumPy scalar on some paths"):
+                ms.grad(scope["filled"])(X)
