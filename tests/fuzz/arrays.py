@@ -101,6 +101,10 @@ HEADS = (
     "if np.sum({a}) > {s}:", "while {v}[0] < 0.4 and {c} < 9:", "for row, i in zip({m}, range(n)):",
     "if cfg.table['w'] > 0:", "for k in range(n - 1):",
 )  # fmt: skip
+#: Those for large arrays. An iteration for each item, with work on all items, takes hours.
+SHORT_HEADS = tuple(
+    head for head in HEADS if not re.search(r"len\({v}\)|in {m}:|enumerate\({m}\)", head)
+)
 LOOP_WRITES = (
     "{v}[i] = np.sin({v}[i - 1]) + {w}[i]", "{v}[i] += {v}[i - 1] * {s}", "row *= 0.9",
     "row[0] += {s}", "{m}[i] = {m}[i - 1] * {s}", "{v}[0] += 0.3", "{v} = np.sin({v} + {s})",
@@ -207,7 +211,7 @@ class ArrayWriter:
             return None
 
     def _block(self) -> list[str]:
-        head = self._filled(HEADS)
+        head = self._filled(SHORT_HEADS if self.form.size > 1000 else HEADS)
         lines = [head]
         made = set(re.findall(r"\w+", head.partition(" in ")[0])) | {"a", "b", "m", "s", "v", "w"}
         written = tuple(each for each in LOOP_WRITES if set(LOOP_NAME.findall(each)) <= made)
