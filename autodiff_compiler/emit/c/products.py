@@ -190,11 +190,12 @@ static void product_{short}(
     return;
   }}
   const _Bool copies_rows = n > 8 * COLUMNS_{short};
+  const int64_t most = copies_rows ? HEIGHT_{short} : m;
   for (int64_t q = 0; q < k || q == 0; q += TILE_DEPTH) {{
     const int64_t depth = k - q < TILE_DEPTH ? k - q : TILE_DEPTH;
     const _Bool further = adds || q;
-    for (int64_t first = 0; first < m; first += HEIGHT_{short}) {{
-      const int64_t height = m - first < HEIGHT_{short} ? m - first : HEIGHT_{short};
+    for (int64_t first = 0; first < m; first += most) {{
+      const int64_t height = m - first < most ? m - first : most;
       const {type} *left = a + first * a0 + q * a1;
       if (copies_rows) copy_rows_{short}(height, depth, block, left, a0, a1);
       for (int64_t j = 0; j < n; j += COLUMNS_{short}) {{

@@ -44,9 +44,20 @@ def _windows(low: Lowering, op: Op) -> None:
 
 def _overlap_add(low: Lowering, op: Op) -> None:
     result, value = zeros(low, op), low.array(op.operands[0])
-    places = windows_of(result, **_window(op))
+    window = _window(op)
+    places = windows_of(result, **window)
+    lead, rank = len(places.shape) - 2 * len(window["size"]), len(window["size"])
+    order = [*range(lead + 2 * rank)]
+    if places.shape[lead + rank - 1] > places.shape[-1]:  # the longer axis innermost, for vectors
+        order[lead:] = order[lead + rank :] + order[lead : lead + rank]
+    places, value = (_in_order(each, order) for each in (places, value))
     low.nest(places.shape, lambda at: low.store(places, at, value.load(at), "add"))
     finish(low, op, result)
+
+
+def _in_order(x: Array, order: Sequence[int]) -> Array:
+    """Returns an array with its axes in another order, as a view."""
+    return x.with_axes([x.shape[axis] for axis in order], [x.strides[axis] for axis in order])
 
 
 # ---- along one axis
@@ -183,8 +194,7 @@ def _channels(x: Array, op: Op) -> Array:
     """Returns the windows of images with the axes (image, channel, *size, *count)."""
     rank = len(op.attrs["size"])
     view = windows_of(x, **_window(op))
-    perm = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    return view.with_axes([view.shape[a] for a in perm], [view.strides[a] for a in perm])
+    return _in_order(view, (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank)))
 
 
 def _spaced(x: Array, rank: int) -> Array:
