@@ -15,10 +15,16 @@ from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
 from autodiff_compiler.passes.nests.remove_copies import remove_copies
 from autodiff_compiler.passes.nests.replace_loads import replace_loads
+from autodiff_compiler.passes.nests.store_first_sums import store_first_sums
 from autodiff_compiler.passes.registry import EVERY_LEVEL, OPTIMISED, Pass
 
 #: Every pass on loop nests, for the C target alone.
 NEST_PASSES: tuple[Pass, ...] = (
+    Pass(
+        "store_first_sums",
+        "Sums on zeros: what is added to each element once is stored, and the zeros are not.",
+        store_first_sums,
+    ),
     Pass(
         "remove_copies",
         "Copy elimination: reads of a copy read its source; a copied temporary is its copy.",
@@ -64,8 +70,8 @@ NEST_PASSES: tuple[Pass, ...] = (
 BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 #: The order in which they run. A pass may run again on what the others left.
 ORDER = tuple(
-    "remove_copies fuse_loops contract_arrays contract_arrays promote_to_scalars collapse_loops"
-    " replace_loads block_reductions assign_workspace".split()
+    "store_first_sums remove_copies fuse_loops contract_arrays contract_arrays store_first_sums"
+    " promote_to_scalars collapse_loops replace_loads block_reductions assign_workspace".split()
 )
 
 
