@@ -195,7 +195,6 @@ RUN_BY: dict[str, str] = {
     "loops.rules.reductions": "loops/test_lower.py::test_gradients_agree[normalised]",
     "loops.rules.scans": "loops/test_rules.py::test_value[cumsum]",
     "loops.rules.shapes": "loops/test_lower.py::test_gradients_agree[views]",
-    "loops.rules.windows": "loops/test_rules.py::test_value[windows]",
     "ops.core.one_kernel": "common/test_eager_kernels.py::test_a_composed_function_is_one_kernel",
     "ops.core.primitive_base": "test_mindspore_paths.py::test_older_names_of_operators",
     "ops.transforms.custom_rules": (

@@ -3,7 +3,8 @@
 A tile is up to six rows of the result, two vectors wide. Its sums stay in registers while a loop
 runs over the inner size. Columns of the right matrix that are not adjacent are copied first. The
 terms of an element are added in the order of the inner index, whatever the width of the vectors.
-A dot product is summed in 32 slots.
+A dot product is summed in 32 slots. Products of few rows or columns with many terms are summed like
+dot products, if the terms are adjacent.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from autodiff_compiler.ir.types import SHORT
 #: Names that the text defines.
 NAMES = frozenset(
     [
-        *"VECTOR_BYTES CHOICE TILE_ROWS TILE_DEPTH ROW_STEP tile_rows".split(),
+        *"VECTOR_BYTES CHOICE TILE_ROWS TILE_DEPTH ROW_STEP DOT_DEPTH tile_rows".split(),
         *(
             f"{name}_{short}"
             for name in (
-                "Vector Four Places LANES COLUMNS HEIGHT tile turn copy_columns copy_rows dot"
-                " product large_product"
+                "Vector Four Places LANES COLUMNS SLOTS HEIGHT tile turn copy_columns copy_rows dot"
+                " dots long_dots product large_product"
             ).split()
             for short in ("f32", "f64")
         ),
@@ -40,7 +41,7 @@ _SIZES = """\
 #else
 #define CHOICE(a, b, type, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
-enum { TILE_ROWS = 6, TILE_DEPTH = 128, ROW_STEP = TILE_DEPTH + 4 };
+enum { TILE_ROWS = 6, TILE_DEPTH = 128, ROW_STEP = TILE_DEPTH + 4, DOT_DEPTH = 1024 };
 
 /* the rows of the next tile, if `rest` rows are left: 6 or 5, or fewer if few are left */
 static inline int64_t tile_rows(int64_t rest) {
@@ -58,6 +59,7 @@ typedef {integer} Places_{short} __attribute__((vector_size(4 * sizeof({type})))
 enum {{
   LANES_{short} = VECTOR_BYTES / sizeof({type}),
   COLUMNS_{short} = 2 * LANES_{short},
+  SLOTS_{short} = 64 / sizeof({type}),
   HEIGHT_{short} = 288 / sizeof({type}) /* rows of a block */
 }};
 
@@ -160,6 +162,61 @@ static {type} dot_{short}(int64_t n, const {type} *a, const {type} *b) {{
   return slots[0];
 }}
 
+/* c (rows, columns) = a (rows, k) @ b (k, columns), whose inner elements are adjacent; the sums of
+   an element have 64 bytes of slots; rows and columns are constants */
+static inline __attribute__((always_inline)) void dots_{short}(
+    const int rows, const int columns, int64_t k, {type} *c, int64_t c0, int64_t c1,
+    const {type} *a, int64_t a0, const {type} *b, int64_t b1, _Bool adds) {{
+  Vector_{short} sums[2][3][64 / VECTOR_BYTES];
+  for (int r = 0; r < rows; r++)
+    for (int s = 0; s < columns; s++)
+      for (int v = 0; v < 64 / VECTOR_BYTES; v++) sums[r][s][v] = (Vector_{short}){{0}};
+  int64_t q = 0;
+  for (; q + SLOTS_{short} <= k; q += SLOTS_{short})
+    for (int v = 0; v < 64 / VECTOR_BYTES; v++)
+      for (int s = 0; s < columns; s++) {{
+        const Vector_{short} right = *(const Vector_{short} *)(b + s * b1 + q + v * LANES_{short});
+        for (int r = 0; r < rows; r++)
+          sums[r][s][v] += *(const Vector_{short} *)(a + r * a0 + q + v * LANES_{short}) * right;
+      }}
+  for (int r = 0; r < rows; r++)
+    for (int s = 0; s < columns; s++) {{
+      {type} slots[SLOTS_{short}];
+      for (int v = 0; v < 64 / VECTOR_BYTES; v++)
+        *(Vector_{short} *)(slots + v * LANES_{short}) = sums[r][s][v];
+      for (int64_t i = 0; i < k - q; i++) slots[i] += a[r * a0 + q + i] * b[s * b1 + q + i];
+      for (int half = SLOTS_{short} / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) slots[i] += slots[i + half];
+      {type} *place = c + r * c0 + s * c1;
+      *place = adds ? *place + slots[0] : slots[0];
+    }}
+}}
+
+/* the same for any numbers of rows, which are few, and columns */
+static void long_dots_{short}(
+    int64_t m, int64_t n, int64_t k, {type} *c, int64_t c0, int64_t c1, const {type} *a,
+    int64_t a0, const {type} *b, int64_t b1, _Bool adds) {{
+  for (int64_t q = 0; q < k; q += DOT_DEPTH, adds = 1) {{
+    const int64_t depth = k - q < DOT_DEPTH ? k - q : DOT_DEPTH;
+    for (int64_t j = 0, columns; j < n; j += columns) {{
+      columns = n - j < 3 ? 1 : 3;
+      for (int64_t i = 0, rows; i < m; i += rows) {{
+        rows = m - i < 2 ? 1 : 2;
+        {type} *place = c + i * c0 + j * c1;
+        const {type} *left = a + i * a0 + q, *right = b + j * b1 + q;
+        if (rows == 2 && columns == 3)
+          dots_{short}(2, 3, depth, place, c0, c1, left, a0, right, b1, adds);
+        else if (rows == 2)
+          dots_{short}(2, 1, depth, place, c0, c1, left, a0, right, b1, adds);
+        else if (columns == 3)
+          dots_{short}(1, 3, depth, place, c0, c1, left, a0, right, b1, adds);
+        else
+          dots_{short}(1, 1, depth, place, c0, c1, left, a0, right, b1, adds);
+      }}
+    }}
+  }}
+}}
+
 /* c (m, n) = a (m, k) @ b (k, n), added to it if adds; the second number is the step of an axis */
 static void product_{short}(
     int64_t m, int64_t n, int64_t k, {type} *restrict c, int64_t c0, int64_t c1,
@@ -187,6 +244,13 @@ static void product_{short}(
       const {type} sum = dot_{short}(k, a + i * a0, b);
       c[i * c0] = adds ? c[i * c0] + sum : sum;
     }}
+    return;
+  }}
+  if (a1 == 1 && b0 == 1 && k >= DOT_DEPTH / 4 && (m <= 8 || n <= 8)) {{
+    if (m <= n)
+      long_dots_{short}(m, n, k, c, c0, c1, a, a0, b, b1, adds);
+    else
+      long_dots_{short}(n, m, k, c, c1, c0, b, b1, a, a0, adds);
     return;
   }}
   const _Bool copies_rows = n > 8 * COLUMNS_{short};

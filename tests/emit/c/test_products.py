@@ -102,8 +102,16 @@ def test_all_layouts_and_remainders(multiply: Multiply, dtype: str, layouts: Any
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layouts", [*itertools.product(LAYOUTS, repeat=3)], ids="-".join)
 def test_blocks_of_rows_are_copied(multiply: Multiply, dtype: str, layouts: Any) -> None:
-    """Many columns: rows are copied in blocks. Few of many rows: the transposed product."""
-    for m, n, k in ((81, 275, 131), (5, 300, 2), (300, 5, 7), (16, 150, 260)):
+    """Many columns: rows are copied in blocks. Few of many rows: the transposed product.
+    Few rows or columns with many terms: dot products."""
+    for m, n, k in (
+        (81, 275, 131),
+        (5, 300, 2),
+        (300, 5, 7),
+        (16, 150, 260),
+        (3, 8, 1100),
+        (9, 2, 261),
+    ):
         c, a, b = (
             matrix(*size, dtype, layout, seed)
             for seed, (size, layout) in enumerate(zip(((m, n), (m, k), (k, n)), layouts))
