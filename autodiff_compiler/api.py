@@ -17,6 +17,8 @@ from autodiff_compiler.abstract_arguments import abstract, with_layout
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
 from autodiff_compiler.common.context import set_target
+from autodiff_compiler.common.mutable import Mutable
+from autodiff_compiler.common.structures import skeleton_of
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all
 from autodiff_compiler.faults import compiling
@@ -24,7 +26,7 @@ from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.frontend.syntax.desugar.subset import check
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.generated_source import gradient_source
-from autodiff_compiler.interface import Compiled, HookedSlot, Request, Slot, StaticSlot
+from autodiff_compiler.interface import Compiled, HookedSlot, MutableSlot, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     Type,
 )
@@ -75,6 +77,8 @@ def _without_collection() -> Iterator[None]:
 def _with_hooks(value: Any) -> Slot:
     type_ = abstract(value)
     hooks = getattr(value, "_hooks", ()) if isinstance(value, Tensor) else ()
+    if isinstance(value, Mutable) and isinstance(type_, Type):
+        return MutableSlot(type_, skeleton_of(value, []))
     return (
         HookedSlot(type_, hooks) if hooks and isinstance(type_, Type) else with_layout(type_, value)
     )

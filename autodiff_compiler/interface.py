@@ -70,7 +70,18 @@ class ArraySlot:
 
 
 #: An argument as the compiler sees it.
-Slot: TypeAlias = Type | StaticSlot | HookedSlot | ArraySlot
+@dataclass(frozen=True)
+class MutableSlot:
+    """A dynamic slot of a value that ``mutable`` marks; the skeleton has its lists and tuples."""
+
+    type: Type
+    skeleton: Any
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+
+Slot: TypeAlias = Type | StaticSlot | HookedSlot | ArraySlot | MutableSlot
 
 
 class NeedValues(Exception):

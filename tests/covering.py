@@ -126,7 +126,6 @@ RUN_BY: dict[str, str] = {
     "frontend.derivatives.recompute": (
         "transforms/reverse/test_recompute.py::test_a_function_a_lambda_and_a_primitive"
     ),
-    "frontend.derivatives.transforms": NEIGHBOURS,
     "frontend.derivatives.vmap_arguments": "ops/transforms/test_vmap.py::test_containers",
     "frontend.expressions.attributes": THROWN,
     "frontend.expressions.comparisons": (

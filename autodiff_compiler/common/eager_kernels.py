@@ -35,8 +35,6 @@ from autodiff_compiler.operators.linalg.joined_products import JOINED
 
 #: The classes whose instances have their array in ``_data``; each enters itself.
 TENSORS: set[type] = set()
-#: The classes of numbers that are arguments of a kernel: only their class is in the key.
-NUMBERS = frozenset((bool, int, float, complex))
 #: The number of kernels from which all are dropped. A program has one for each operator and shape,
 #: and each costs a slow call again.
 CAPACITY = 8192

@@ -25,6 +25,8 @@ from autodiff_compiler.ir.types import (
     rounds_to_bfloat16,
 )
 
+#: The classes of Python's numbers. Of such an argument, a kernel's key has the class alone.
+NUMBERS = frozenset((bool, int, float, complex))
 #: The only operator between a tensor and a list; MindSpore refuses the others.
 _CONVERTS_SEQUENCES = ("add",)
 
@@ -96,11 +98,20 @@ def _unwrap(operand: Any) -> Any:
         return array.astype(np.float64) if doubled else array
     if isinstance(operand, np.generic):
         return operand.item()
+    if isinstance(operand, (int, float, complex)):
+        return _plain_number(operand)
     if isinstance(operand, (tuple, list)):
         return type(operand)(map(_unwrap, operand))
     if isinstance(operand, dict):
         return {key: _unwrap(value) for key, value in operand.items()}
     return operand
+
+
+def _plain_number(number: Any) -> Any:
+    """Returns a number of Python's own class: NumPy takes one of a subclass for a float64 array."""
+    if type(number) in NUMBERS:
+        return number
+    return next(kind(number) for kind in (int, float, complex) if isinstance(number, kind))
 
 
 def _promoted(value: Any, name: str | None) -> Any:

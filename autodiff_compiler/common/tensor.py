@@ -20,7 +20,8 @@ import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common import eager_operators, indexing
-from autodiff_compiler.common.eager_kernels import NUMBERS, TENSORS, computed
+from autodiff_compiler.common.eager_kernels import TENSORS, computed
+from autodiff_compiler.common.eager_operators import NUMBERS
 from autodiff_compiler.common.hooks import Hook, HookHandle, register
 from autodiff_compiler.common.tensor_data import cast, to_array
 from autodiff_compiler.common.tensor_repr import tensor_text

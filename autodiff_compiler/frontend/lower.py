@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.structures import fill_skeleton
 from autodiff_compiler.errors import CompileError, DTypeError, raise_all
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
@@ -28,6 +30,7 @@ from autodiff_compiler.interface import (
     Hoisted,
     HookedSlot,
     Item,
+    MutableSlot,
     NeedValues,
     Request,
     Slot,
@@ -241,6 +244,10 @@ def _argument_values(root: Lowering, slots: Sequence[Slot]) -> list[Any]:
     for leaf in leaves(detach(tuple(arguments), root.state)):
         if leaf not in slot_of:  # an item of a container, of which only the type is known
             aliases.set_is_array(leaf, None)
+    for slot, argument in zip(slots, arguments):
+        if isinstance(slot, MutableSlot):
+            like = fill_skeleton(slot.skeleton, itertools.repeat(None))
+            compilation.mutables.mark(argument, like)
     for n, argument in enumerate(arguments):
         compilation.found_at.update(_value_paths(root, argument, f"slots[{n}]"))
     return arguments
@@ -386,4 +393,5 @@ def place_of(fn: Any) -> Span:
 def _slot_value(slot: Slot, name: str) -> Any:
     if isinstance(slot, StaticSlot):
         return slot.value
-    return Value(slot.type if isinstance(slot, (HookedSlot, ArraySlot)) else slot, name, True)
+    has_type = isinstance(slot, (HookedSlot, ArraySlot, MutableSlot))
+    return Value(slot.type if has_type else slot, name, True)

@@ -289,6 +289,13 @@ def takes_sensitivity(type_: Type) -> bool:
     return _carries(type_, integers=True)
 
 
+#: Cause and cure where a sensitivity is given for a result that takes none.
+NO_SENSITIVITY = (
+    "sens_param=True needs an output with a tensor, and this output holds none",
+    "omit sens_param, or return a tensor",
+)
+
+
 def _carries(type_: Type, integers: bool) -> bool:
     if isinstance(type_, (TupleType, DictType)):
         return any(_carries(item, integers) for item in type_.items)

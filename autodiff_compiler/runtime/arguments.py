@@ -194,6 +194,8 @@ def expression(value: Any, path: str) -> str:
     the text of ``value``."""
     if isinstance(value, (Tensor, AttributeInput, Generator, PythonFunction)):
         return f"{path}._data"
+    if isinstance(value, MutableFloat):
+        return f"float({path})"  # NumPy takes a subclass of float for a float64 array
     if not holds(value, Tensor):
         return path
     if isinstance(value, dict):

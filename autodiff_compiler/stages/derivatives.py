@@ -10,7 +10,7 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.effects import ends
 from autodiff_compiler.ir.nodes import Function, Op, Region, type_of
-from autodiff_compiler.ir.types import holds_number, takes_sensitivity
+from autodiff_compiler.ir.types import NO_SENSITIVITY, holds_number, takes_sensitivity
 from autodiff_compiler.passes.manager import Step, run_steps
 from autodiff_compiler.passes.simplify.outline_deep_branches import may_inline
 from autodiff_compiler.program import Program
@@ -67,11 +67,7 @@ def check_differentiable(program: Program) -> Program:
         return program
     output = type_of(program.output)
     if request.takes_sens and not takes_sensitivity(output):
-        raise CallError(
-            "sens_param=True needs an output with a tensor, and this output holds none",
-            "omit sens_param, or return a tensor",
-            primal.span,
-        )
+        raise CallError(*NO_SENSITIVITY, primal.span)
     if not holds_number(output) and not any(map(ends, primal.body.ops)):
         raise CallError(
             "the function returns no number, so there is nothing to differentiate",

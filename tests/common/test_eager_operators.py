@@ -1,9 +1,12 @@
 """Arithmetic on tensors that are not being compiled, against measured MindSpore behaviour."""
 
+import enum
+
 import numpy as np
 import pytest
 
 import autodiff_compiler.operators  # noqa: F401 - fills the table of records
+from autodiff_compiler import mutable, ops
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.common import dtype as mstype
 
@@ -116,3 +119,21 @@ def test_a_list_of_tensors_cannot_be_searched_for_a_vector():
     a, b = Tensor([1, 2]), Tensor([3, 4])
     with pytest.raises(ValueError, match="more than one element is ambiguous"):
         [a, b].index(b)
+
+
+class Ratio(float):
+    """A float of a class of its own."""
+
+
+class Count(enum.IntEnum):
+    TWO = 2
+
+
+@pytest.mark.parametrize("number", [Ratio(2.0), Count.TWO, mutable(2.0)])
+def test_a_number_of_a_subclass_is_a_number(number) -> None:
+    """NumPy takes such a number for a float64 array; MindSpore 2.10 returns Float32."""
+    x = Tensor([1.0, 2.0])
+    for result in (x * number, number * x, ops.add(x, number), x**number):
+        assert result.dtype == mstype.float32
+    assert (x * number).asnumpy().tolist() == [2, 4]
+    assert (Tensor([1, 2], mstype.int32) * Count.TWO).dtype == mstype.int32

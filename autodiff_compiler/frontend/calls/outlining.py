@@ -97,6 +97,7 @@ class _Options:
     effects: bool
     throws: bool
     opens: bool
+    differentiated: bool
 
     @property
     def returns_writes(self) -> bool:
@@ -148,6 +149,7 @@ def outline(
     effects: bool = False,
     throws: bool = False,
     opens: bool = False,
+    differentiated: bool = False,
 ) -> OutlinedCall:
     """Lowers ``callee(*args, **kwargs)`` as a function of its own.
 
@@ -160,16 +162,20 @@ def outline(
     effects  returns its writes after the outcome.
     throws   returns, after those, what it threw to handlers of the caller.
     opens    may return objects.
+    differentiated  runs the hooks of its arguments and of arrays from outside, on whole cotangents.
+             Functions that it calls do not run them.
     """
     opens = opens or root or isinstance(callee, Flat)
-    options = _Options(aux, keep, root, effects, throws, opens)
+    options = _Options(aux, keep, root, effects, throws, opens, differentiated or root)
     low.frame.names = low.state.names
     child = _child_lowering(low, callee)
     with child.builder:
         bound = _bind_arguments(low, child, options, callee, args, kwargs)
         outcome = _lower_call(low, child, options, callee, bound, list(kwargs))
-        if options.returns_writes:
-            child.handlers.add_outside_hooks(child, bound.places if root else {})
+        if options.differentiated:
+            given = enumerate((*args, *kwargs.values()))
+            arguments = {bound.places[n]: value for n, value in given if n in bound.places}
+            child.handlers.add_outside_hooks(child, arguments)
         differentiable = trainable_parameters(child) if keep is None else tuple(keep)
         lifted = [thing for thing in differentiable if id(thing) not in bound.written]
         for thing in lifted:

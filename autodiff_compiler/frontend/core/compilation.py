@@ -46,6 +46,29 @@ class NestingTooDeep(RecursionError):
         return UnsupportedSyntax(self.cause, self.cure, self.span or place)
 
 
+class Mutables:
+    """The compile-time values that the source function or its caller marked by ``mutable``."""
+
+    def __init__(self) -> None:
+        self._marked: dict[int, tuple[Any, Any]] = {}  # the value, which keeps its id, and its like
+
+    def mark(self, value: Any, like: Any) -> None:
+        """Marks a value; its gradient has the lists, dicts and tuples of ``like``."""
+        self._marked[id(value)] = value, like
+
+    def copy(self, value: Any, other: Any) -> None:
+        """Marks ``other`` if ``value`` is marked."""
+        if id(value) in self._marked:
+            self.mark(other, self._marked[id(value)][1])
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self._marked
+
+    def like(self, value: Any) -> Any:
+        """Returns the structure of the gradient of a value; None if the value is not marked."""
+        return self._marked.get(id(value), (None, None))[1]
+
+
 class CallDepths:
     """The numbers of calls that are being lowered inside each other."""
 
@@ -112,6 +135,7 @@ class Compilation(GuardRecorder):
     orders: Mapping[int, Any] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: dict[int, tuple[Hook, ...]] = field(default_factory=dict)
+    mutables: Mutables = field(default_factory=Mutables)
     #: The kinds of NumPy's warnings that the source function silences.
     silenced: set[str] = field(default_factory=set)
     #: The outside things that the source function writes, by key, and their heap objects.

@@ -34,6 +34,7 @@ def add_parameter(low: Lowering, name: str, value: Any) -> Any:
             memory.set_is_array(leaf, memory.is_array(its))
             if low.parent and isinstance(its, Value) and is_surely_array(low.parent, its):
                 memory.arrays.add(leaf)
+    low.compilation.mutables.copy(value, seen)
     return seen
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.hooks import Hook
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import (
     CustomRule,
@@ -189,13 +190,13 @@ def _add_hook(low: Lowering, value: Value, hook: Any) -> Op:
     return op
 
 
-def add_outside_hooks(low: Lowering, places: Mapping[int, int]) -> None:
-    """Adds the hooks of arguments and of Tensors from outside; ``places`` are the parameters of
-    this function by slot."""
+def add_outside_hooks(low: Lowering, arguments: Mapping[int, Any]) -> None:
+    """Adds the hooks of arguments and of Tensors from outside; ``arguments`` are the values of the
+    caller, by the number of the parameter."""
     hooks = [
-        (low.parameters[place], hook)
-        for slot, place in places.items()
-        for hook in low.compilation.hooks.get(slot, ())
+        (low.parameters[number], hook)
+        for number, value in arguments.items()
+        for hook in _outside_hooks(low.parent, value)
     ]
     hooks += [
         (value, hook)
@@ -205,6 +206,21 @@ def add_outside_hooks(low: Lowering, places: Mapping[int, int]) -> None:
     if hooks and low.compilation.wants_rules():
         for value, hook in hooks:
             _add_hook(low, value, hook.function)
+
+
+def _outside_hooks(low: Lowering | None, value: Any) -> Sequence[Hook]:
+    """Returns the hooks of a Tensor from outside, or of an argument of the compiled function."""
+    thing = low.original(value) if low and isinstance(value, Value) else value
+    if isinstance(thing, Tensor):
+        return thing._hooks
+    if low is None or not isinstance(thing, Value):
+        return ()
+    if low.parent is None:
+        slot = low.compilation.slots.get(thing)
+        return () if slot is None else low.compilation.hooks.get(slot, ())
+    return _outside_hooks(
+        low.parent, low.caller_values.get(thing, low.substituted.get(thing, thing))
+    )
 
 
 def _run_hook(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -> Any:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, SensitivityError
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.in_place_writes import record_write
 from autodiff_compiler.frontend.abstract.runtime_lists import conform_sensitivity
-from autodiff_compiler.frontend.abstract.values import HeapRef
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall, apply_writes, link_aliases
 from autodiff_compiler.frontend.core.guards import MISSING
 from autodiff_compiler.frontend.core.lowering import Lowering
@@ -23,6 +24,7 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import (
     COMPLEX,
     FLOAT,
+    NO_SENSITIVITY,
     ArrayType,
     DictType,
     ScalarType,
@@ -31,6 +33,7 @@ from autodiff_compiler.ir.types import (
     as_cotangent,
     batch_type,
     join,
+    takes_sensitivity,
 )
 from autodiff_compiler.operators.core.declare import shape_of_type
 from autodiff_compiler.operators.core.structure import broadcast_to, cast, full
@@ -49,6 +52,7 @@ class Called:
 
     request: Request
     outlined: OutlinedCall
+    slots: Sequence[Any]
     mark: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -72,9 +76,13 @@ def call_inside(low: Lowering, fn: Any, args: Sequence[Any], kwargs: Mapping[str
 
 
 def _is_active(low: Lowering, slot: Any) -> bool:
-    """True if this argument is differentiated: a tensor; in plain functions a number, too."""
-    floats = (FLOAT, COMPLEX) if low.compilation.numpy else ()
-    return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
+    """True if this argument is differentiated: a tensor, what ``mutable`` marks, and in plain
+    functions a number."""
+    marked = slot in low.compilation.mutables
+    if not isinstance(slot, Value):
+        return marked and any(isinstance(leaf, Value) for leaf in leaves(detach(slot, low.state)))
+    floats = (FLOAT, COMPLEX) if marked or low.compilation.numpy else ()
+    return isinstance(slot.type, ArrayType) or slot.type in floats
 
 
 def take_functions(
@@ -154,14 +162,14 @@ def _container_gradient(
     )
     if flattening is None:
         return None
-    flat, leaves = flattening
+    flat, parts = flattening
     active = [
         place
         for n in wanted
         for place in flat.places(n)
-        if flat.is_leaf(n) or is_active(leaves[place])
+        if flat.is_leaf(n) or is_active(parts[place])
     ]
-    return ContainerGradient(flat, gradient.of(flat, tuple(active)), leaves, wanted)
+    return ContainerGradient(flat, gradient.of(flat, tuple(active)), parts, wanted)
 
 
 def _call_pullback(
@@ -197,9 +205,9 @@ def _called(
             raise low.builder.with_span(whole_numbers(place))
     outlined = _outlined(low, gradient.fn, given, named, request.aux, request.weights)
     if not Effects().inside(outlined.function.body):
-        return Called(request, outlined)
+        return Called(request, outlined, slots)
     low.marked_calls += 1  # what another call at the same operands draws is something else
-    return Called(request, outlined, {"pull": low.marked_calls})
+    return Called(request, outlined, slots, {"pull": low.marked_calls})
 
 
 def _number(number: float | complex) -> Any:
@@ -210,7 +218,7 @@ def _number(number: float | complex) -> Any:
 
 def _gradients(
     low: Lowering, called: Called, sens: Any, values: Sequence[Value]
-) -> tuple[list[Value], list[Value]]:
+) -> tuple[list[Any], list[Value]]:
     """Adds a ``grad`` operation that also gives ``values``. Returns the gradients of the inputs and
     those of the weights."""
     request, outlined = called.request, called.outlined
@@ -226,14 +234,21 @@ def _gradients(
         attrs["outputs"] = (int(request.aux),)
     operands = list(outlined.operands)
     if attrs["sens"]:
-        output = type_of(outlined.returned)
+        output = type_of(outlined.function.returns[int(request.aux)])
+        if not takes_sensitivity(output):
+            raise low.fail(CallError, *NO_SENSITIVITY)
         operands.append(conform_sensitivity(low, low.lifted(sens), output))
-        if not request.aux:
-            _check_sens(low, type_of(operands[-1]), output)
+        _check_sens(low, type_of(operands[-1]), output)
     params = outlined.function.params
     results = [Value(as_cotangent(params[place].type), f"d_{params[place].name}") for place in wrt]
     _add(low, "grad", operands, attrs, [*values, *results], outlined)
-    return results[: len(request.positions)], results[len(request.positions) :]
+    likes = [low.compilation.mutables.like(called.slots[n]) for n in request.positions]
+    inputs = [low.unpacked(result, like) for result, like in zip(results, likes)]
+    if not low.compilation.numpy:
+        for n, place in enumerate(wrt[: len(inputs)]):
+            if params[place].type == FLOAT:  # a number that is marked: as outside of compiled code
+                inputs[n] = cast(inputs[n], dtype="float32")
+    return inputs, results[len(request.positions) :]
 
 
 def _check_sens(low: Lowering, have: Type, want: Type, place: str = "") -> None:
@@ -370,7 +385,7 @@ def _outlined(
 ) -> OutlinedCall:
     """Returns the function to be differentiated, outlined."""
     with low.compilation.differentiating():
-        outlined = low.outline(fn, args, kwargs, aux, weights, effects=True)
+        outlined = low.outline(fn, args, kwargs, aux, weights, effects=True, differentiated=True)
     if not isinstance(outlined.returned, (Value, int, float)):
         raise low.fail(
             DTypeError,

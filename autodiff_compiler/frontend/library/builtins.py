@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.mutable import mutable
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.iterators import (
@@ -29,6 +31,7 @@ from autodiff_compiler.frontend.abstract.values import (
     Partial,
     RuntimeRange,
     leaves,
+    tuple_like,
 )
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.expressions.arithmetic import (
@@ -340,6 +343,21 @@ def _unchanged(function: Any) -> Any:
     return function
 
 
+def _mutable(low: Lowering, input_data: Any, dynamic_len: bool = False) -> Any:
+    """Returns a container that has a gradient as an argument, as ``mutable`` does."""
+    like = low.original(input_data)
+    mutable(like, dynamic_len)
+    if isinstance(input_data, HeapRef):
+        contents = low.state.heap[input_data]
+        marked: Any = low.allocate(input_data.kind, copy.copy(contents))
+    elif isinstance(input_data, tuple):
+        marked = tuple_like(input_data, [*input_data])
+    else:
+        return input_data
+    low.compilation.mutables.mark(marked, like)
+    return marked
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: _range,
     len: _len,
@@ -390,6 +408,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.not_: lambda low, value: unary(low, "Not", value),
     **ITERATOR_FUNCTIONS,
     reversed: _reversed,
+    mutable: _mutable,
     **SILENCING,
     **COPYING,
 }

@@ -22,6 +22,7 @@ from autodiff_compiler.ir.types import is_floating
 from autodiff_compiler.operators.core.structure import cast, ones_like
 from autodiff_compiler.operators.indexing.concat_and_pad import stack
 from autodiff_compiler.operators.indexing.indexing import index
+from autodiff_compiler.ops.core.shape_queries import known_rank, shape_of
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
 from autodiff_compiler.ops.transforms.jacobian import Hessian, Jacobian
 from autodiff_compiler.ops.transforms.nested_arguments import (
@@ -38,6 +39,7 @@ from autodiff_compiler.ops.transforms.transformed import (
     Differentiable,
     Transformed,
     apply,
+    auxiliary,
     caller,
     check_callable,
     is_whole,
@@ -71,9 +73,10 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Returns the value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
 
     ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
-    is differentiated, and the others follow: ``(out, dot_out, aux)``. Tangents have the shapes and
-    dtypes of their primals. Raises TypeError for what is no tensor, and ValueError for fewer or
-    more tangents than inputs. Raises CallError for a tangent of another shape.
+    is differentiated, and the others follow: ``(out, dot_out, aux)``, a single one without a tuple.
+    Tangents have the shapes and dtypes of their primals. Raises TypeError for what is no tensor,
+    and ValueError for fewer or more tangents than inputs. Raises CallError for a tangent of another
+    shape.
     """
     primals, dots = _row(inputs), _row(v)
     if flat_call := _flattened(fn, primals):
@@ -85,7 +88,7 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
     else:
         function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
         value, dot = _along(function, primals, dots)
-    return (value[0], dot, tuple(value[1:])) if has_aux else (value, dot)
+    return (value[0], dot, auxiliary(value)) if has_aux else (value, dot)
 
 
 @takes_functions
@@ -153,7 +156,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
             _check_tensors((*inputs, *_row(given)), len(inputs))
         return back(given)
 
-    return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
+    return (value[0], pull, auxiliary(value)) if has_aux else (value, pull)
 
 
 @takes_functions
@@ -213,9 +216,9 @@ def jet(fn: Callable[..., R], primals: Any, series: Any) -> tuple[R, Any]:
     _check_tensors((*inputs, *curves), len(inputs))
     if len(inputs) != len(curves):
         raise ValueError("In series, there must be one element for each of the primals.")
-    if any(tuple(c.shape[1:]) != tuple(x.shape) or c.ndim == 0 for x, c in zip(inputs, curves)):
+    if any(_is_other_curve(x, curve) for x, curve in zip(inputs, curves)):
         raise ValueError("In series, the shape of each element must be the same as the primals.")
-    orders = {curve.shape[0] for curve in curves}
+    orders = {shape_of(curve)[0] for curve in curves}
     if len(orders) != 1 or orders == {0}:
         raise ValueError("In series, every element must give as many derivatives, at least one.")
     return Taylor(fn, len(inputs), orders.pop())(*inputs, *curves)
@@ -418,6 +421,13 @@ class Prolonged(Transformed):
         return (value[0], *tangents)
 
 
+def _is_other_curve(x: Any, curve: Any) -> bool:
+    """True if ``curve`` does not hold derivatives of the shape of ``x`` along its first axis."""
+    known_rank(curve, "jet")
+    order, *sizes = shape_of(curve) or (None,)
+    return order is None or tuple(sizes) != shape_of(x)
+
+
 def _is_row(things: Any) -> bool:
     """True if this is a tuple of arguments, not a single named tuple."""
     return isinstance(things, (tuple, list)) and not hasattr(things, "_fields")
@@ -469,7 +479,7 @@ def _vjp_of_leaves(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_a
         grouped = flat.grouped([row.get(place, 0) for place in range(len(leaves))])
         return (grouped, *rest) if by_list else grouped
 
-    return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
+    return (value[0], pull, auxiliary(value)) if has_aux else (value, pull)
 
 
 def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:

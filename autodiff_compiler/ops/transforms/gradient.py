@@ -424,6 +424,7 @@ def value_and_grad(
     return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected)
 
 
+@takes_functions
 def get_grad(gradients: Any, identifier: Any) -> Any:
     """Returns the gradient of one position or Parameter, out of a result with ``return_ids=True``.
 

@@ -30,6 +30,7 @@ from autodiff_compiler.ops.transforms.tangent import Push
 from autodiff_compiler.ops.transforms.transformed import (
     Transformed,
     apply,
+    auxiliary,
     caller,
     check_flags,
     unwrapped,
@@ -113,7 +114,7 @@ class Jacobian(Transformed[P, R]):
         table = fill(args, places, outputs, bare)
         rows = tuple(row if len(places) > 1 else row[0] for row in table)
         jacobian = rows[0] if bare else rows
-        return (jacobian, tuple(value[1:])) if self.has_aux else jacobian
+        return (jacobian, auxiliary(value)) if self.has_aux else jacobian
 
     def _is_forward(self, args: Sequence, places: Sequence, outputs: Sequence) -> bool:
         if not all(isinstance(output, Value) for output in outputs):

@@ -268,6 +268,15 @@ def unwrapped(fn: Any) -> Any:
     return fn
 
 
+def auxiliary(outputs: Sequence[Any]) -> Any:
+    """Returns the outputs after the first: a tuple, or the only one itself.
+
+    >>> auxiliary((1, 2)), auxiliary((1, 2, 3))
+    (2, (2, 3))
+    """
+    return outputs[1] if len(outputs) == 2 else tuple(outputs[1:])
+
+
 def is_cached(fn: Any) -> bool:
     """True if this is what ``lru_cache`` made of a function."""
     return isinstance(fn, functools._lru_cache_wrapper)
@@ -285,6 +294,7 @@ __all__ = [
     "Differentiable",
     "Transformed",
     "apply",
+    "auxiliary",
     "caller",
     "check_callable",
     "check_flags",

@@ -157,6 +157,74 @@ def test_a_hook_on_a_parameter() -> None:
         net.w.register_hook(3)
 
 
+class Scaled(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.scale = Parameter(Tensor([2.0, 3.0]), name="scale")
+
+    def construct(self, x):
+        return self.scale * x
+
+
+class Twice(nn.Cell):
+    """scale * (x + y), by two calls of one Cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Scaled()
+
+    def construct(self, x, y):
+        return self.inner(x) + self.inner(y)
+
+
+class Asking(nn.Cell):
+    """The gradients of a Cell in x and in its weights, in a ``construct``."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.weights = net, net.trainable_params()
+
+    def construct(self, x, y):
+        return self.ask(x, y)
+
+    def ask(self, x, y):
+        return ms.grad(self.net, 0, self.weights)(x, y)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("ask", [lambda net: ms.grad(net, 0, net.trainable_params()), Asking])
+def test_hooks_of_parameters_and_arguments_run_once_on_the_whole(ask, compiled) -> None:
+    """A Cell that is called twice has one hook on its weight; the slope of scale is x + y."""
+    net, x = Twice(), Tensor([1.0, 2.0])
+    gradient = ask(net)
+    if compiled:
+        gradient = ms.jit(gradient)
+
+    def slopes(x):
+        slope, (weight,) = gradient(x, Y)
+        return slope, weight
+
+    same(slopes(x), [2, 3], [4, 7])
+    net.inner.scale.register_hook(lambda g: g * g)
+    same(slopes(x), [2, 3], [16, 49])
+    handle = x.register_hook(lambda g: g * 10)
+    same(slopes(x), [20, 30], [16, 49])
+    same(slopes(X), [2, 3], [16, 49])
+    handle.remove()
+    same(slopes(x), [2, 3], [16, 49])
+
+
+def test_a_hook_on_a_tensor_from_outside_that_is_differentiated_inside() -> None:
+    outside = Tensor([1.0, 2.0])
+    outside.register_hook(lambda g: g * 10)
+
+    @ms.jit
+    def f(y):
+        return ms.grad(lambda x: x * x * y)(outside)
+
+    same(f(Y), [60, 200])  # 10 * 2 * x * y
+
+
 def test_with_insert_grad_of_runs_in_the_loop_of_the_backward(capsys) -> None:
     def f(x, n):
         h = x

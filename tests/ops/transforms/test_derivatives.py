@@ -44,6 +44,26 @@ def test_jvp_structure():
     assert plain(ms.jvp(Net(), (X, Y), (U, V))[1]) == [10, 1]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_one_auxiliary_output_comes_without_a_tuple(compiled):
+    """As MindSpore 2.10 does, in both modes; ``grad`` has a tuple, which stays one."""
+
+    def pair(x, y):
+        return x * y, x + y
+
+    def auxiliaries(x, y):
+        return (
+            ms.jvp(pair, (x, y), (x, y), has_aux=True)[2],
+            ms.vjp(pair, x, y, has_aux=True)[2],
+            ms.jacfwd(pair, has_aux=True)(x, y)[1],
+            ms.jacrev(pair, has_aux=True)(x, y)[1],
+            ms.grad(pair, has_aux=True)(x, y)[1],
+        )
+
+    asked = ms.jit(auxiliaries) if compiled else auxiliaries
+    assert plain(asked(X, Y)) == (*[[4, 7]] * 4, ([4, 7],))
+
+
 def test_a_list_as_output_stays_one():
     assert plain(ms.jvp(lambda x: [x, x * x], X, U)) == ([[1, 2], [1, 4]], [[1, 0.5], [2, 2]])
 
