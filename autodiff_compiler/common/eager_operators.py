@@ -111,7 +111,9 @@ def _plain_number(number: Any) -> Any:
     """Returns a number of Python's own class: NumPy takes one of a subclass for a float64 array."""
     if type(number) in NUMBERS:
         return number
-    return next(kind(number) for kind in (int, float, complex) if isinstance(number, kind))
+    if isinstance(number, int):
+        return int(number)
+    return float(number) if isinstance(number, float) else complex(number)
 
 
 def _promoted(value: Any, name: str | None) -> Any:

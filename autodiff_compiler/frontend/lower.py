@@ -393,5 +393,6 @@ def place_of(fn: Any) -> Span:
 def _slot_value(slot: Slot, name: str) -> Any:
     if isinstance(slot, StaticSlot):
         return slot.value
-    has_type = isinstance(slot, (HookedSlot, ArraySlot, MutableSlot))
-    return Value(slot.type if has_type else slot, name, True)
+    if isinstance(slot, (HookedSlot, ArraySlot, MutableSlot)):
+        return Value(slot.type, name, True)
+    return Value(slot, name, True)

@@ -129,12 +129,11 @@ def _enter_function(
     after = with_derivative(
         low, kind.backward, inputs, outcome, run, f"backward of {kind.__name__}"
     )
-    if not several:
-        return after
-    return tuple(
-        without_gradient(new) if any(old is one for one in passive) else new
-        for old, new in zip(outcome, after)
-    )
+
+    def marked(old: Any, new: Any) -> Any:
+        return without_gradient(new) if any(old is one for one in passive) else new
+
+    return tuple(map(marked, outcome, after)) if several else marked(outcome, after)
 
 
 def context_attribute(low: Lowering, owner: HeapRef, name: str) -> Any:

@@ -216,9 +216,7 @@ def jet(fn: Callable[..., R], primals: Any, series: Any) -> tuple[R, Any]:
     _check_tensors((*inputs, *curves), len(inputs))
     if len(inputs) != len(curves):
         raise ValueError("In series, there must be one element for each of the primals.")
-    if any(_is_other_curve(x, curve) for x, curve in zip(inputs, curves)):
-        raise ValueError("In series, the shape of each element must be the same as the primals.")
-    orders = {shape_of(curve)[0] for curve in curves}
+    orders = {_order_of(curve, x) for x, curve in zip(inputs, curves)}
     if len(orders) != 1 or orders == {0}:
         raise ValueError("In series, every element must give as many derivatives, at least one.")
     return Taylor(fn, len(inputs), orders.pop())(*inputs, *curves)
@@ -421,11 +419,15 @@ class Prolonged(Transformed):
         return (value[0], *tangents)
 
 
-def _is_other_curve(x: Any, curve: Any) -> bool:
-    """True if ``curve`` does not hold derivatives of the shape of ``x`` along its first axis."""
+def _order_of(curve: Any, x: Any) -> int:
+    """Returns the number of derivatives of ``x`` that a curve holds along its first axis."""
     known_rank(curve, "jet")
-    order, *sizes = shape_of(curve) or (None,)
-    return order is None or tuple(sizes) != shape_of(x)
+    shape = shape_of(curve)
+    if not shape or shape[1:] != shape_of(x):
+        raise ValueError("In series, the shape of each element must be the same as the primals.")
+    if not isinstance(shape[0], int):
+        raise ValueError("In series, the number of derivatives must be known at compile time.")
+    return shape[0]
 
 
 def _is_row(things: Any) -> bool:

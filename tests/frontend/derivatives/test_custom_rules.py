@@ -281,6 +281,22 @@ def test_no_gradient_goes_through_a_marked_output() -> None:
     same(ms.grad(both)(X), [7, 7])
 
 
+def test_no_gradient_goes_through_the_only_output_that_is_marked() -> None:
+    class Only(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x * 2
+            ctx.mark_non_differentiable(out)
+            return out
+
+        @staticmethod
+        def backward(ctx, d):
+            return d * 7
+
+    same(ms.grad(Only.apply)(X), [0, 0])
+    same(ms.grad(lambda x: Only.apply(x) * x)(X), [2, 4])
+
+
 def test_what_forward_did_not_set_is_refused() -> None:
     class Forgot(Scale):
         @staticmethod
