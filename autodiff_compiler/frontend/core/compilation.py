@@ -50,7 +50,7 @@ class Mutables:
     """The compile-time values that the source function or its caller marked by ``mutable``."""
 
     def __init__(self) -> None:
-        self._marked: dict[int, tuple[Any, Any]] = {}  # the value, which keeps its id, and its like
+        self._marked: dict[int, tuple[Any, Any]] = {}  # a value, and the structure of its gradient
 
     def mark(self, value: Any, like: Any) -> None:
         """Marks a value; its gradient has the lists, dicts and tuples of ``like``."""
