@@ -15,6 +15,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import compile_info, get_context, ops, pipeline, set_context
+from autodiff_compiler.cost_model import changed_costs
 from tests.corpus.test_corpus import CASES, USER_NAMES, Case, weights_of
 from tests.models.measured import NETS, answers
 from tests.nn.measured import Run, cases
@@ -60,7 +61,7 @@ def compiled_at(level: int) -> Iterator[list[str]]:
 def assert_rules(texts: list[str], names: set[str], level: int) -> None:
     """Level 0 does not remove copies, and level 3 has those of inlined functions: no reasons."""
     assert texts
-    broken = [rule for text in texts for rule in broken_rules(text, names)]
+    broken = [rule for text in texts for rule in broken_rules(text, names, level)]
     if level in (0, 3):
         broken = [rule for rule in broken if not rule.startswith("a copy without a reason")]
     assert not broken
@@ -70,6 +71,15 @@ def assert_rules(texts: list[str], names: set[str], level: int) -> None:
 @pytest.mark.parametrize("case", cases())
 def test_layer(case: str, level: int) -> None:
     with compiled_at(level) as texts:
+        Run("autodiff_compiler", case).answers()
+    assert_rules(texts, LAYER_NAMES | set(re.findall(r"\w+", case)), level)
+
+
+@pytest.mark.parametrize("level", (0, 1))
+@pytest.mark.parametrize("case", cases())
+def test_layer_of_large_arrays(case: str, level: int) -> None:
+    """Levels 0 and 1 plan no memory, of large arrays neither."""
+    with changed_costs(large_bytes=0), compiled_at(level) as texts:
         Run("autodiff_compiler", case).answers()
     assert_rules(texts, LAYER_NAMES | set(re.findall(r"\w+", case)), level)
 

@@ -21,8 +21,10 @@ COPY = re.compile(r"\.copy\(\)|np\.array\(\w+\)|np\.copy\(")
 WIDTH = 100
 
 
-def broken_rules(source: str, known: Iterable[str] = ()) -> list[str]:
+def broken_rules(source: str, known: Iterable[str] = (), level: int = 2) -> list[str]:
     """Return a line for each rule that ``source`` breaks. ``known`` are the user's names.
+
+    Levels 0 and 1 obey more rules: no workspace, and ``out=`` is a name.
 
     >>> text = "def f(x):\\n    sum = x.copy()\\n    a_b_c_d = x\\n"
     >>> broken_rules(text)
@@ -43,7 +45,10 @@ def broken_rules(source: str, known: Iterable[str] = ()) -> list[str]:
         if name not in functions and len(words(name)) > 3 and not _is_made_of(name, exempt)
     ]
     wide = [f"a long line: {line}" for line in source.splitlines() if len(line) > WIDTH]
-    return [*hidden, *long, *wide, *_copies_without_reason(source), *_renamed_residuals(tree)]
+    planned = _planned_memory(tree) if level < 2 else ()
+    return [
+        *hidden, *long, *wide, *_copies_without_reason(source), *_renamed_residuals(tree), *planned
+    ]  # fmt: skip
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
@@ -71,6 +76,21 @@ def _copies_without_reason(source: str) -> Iterator[str]:
         if COPY.search(code) and not comment and not above.strip().startswith("#"):
             yield f"a copy without a reason: {line.strip()}"
         above = line
+
+
+def _planned_memory(tree: ast.Module) -> Iterator[str]:
+    """Yields each workspace, and each ``out=`` into anything but a named array.
+
+    >>> text = "def f(x, work=None):\\n    np.exp(x, out=x[1:])\\n    np.exp(x, out=x)"
+    >>> list(_planned_memory(ast.parse(text)))
+    ['f has a workspace', 'out= into x[1:]']
+    """
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    takers = [each.name for each in functions if "work" in (arg.arg for arg in each.args.args)]
+    yield from (f"{name} has a workspace" for name in takers)
+    outs = [each for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "out"]
+    others = [each.value for each in outs if not isinstance(each.value, ast.Name)]
+    yield from (f"out= into {ast.unparse(each)}" for each in others)
 
 
 def _renamed_residuals(tree: ast.Module) -> Iterator[str]:

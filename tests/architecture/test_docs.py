@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import autodiff_compiler
@@ -36,6 +37,13 @@ def test_every_module_says_what_it_is() -> None:
         if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not silent, f"modules without a docstring: {silent}"
+
+
+def test_the_architecture_page_fits_on_one_screen() -> None:
+    """A screen has 60 lines of 140 columns here."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    wrapped = [textwrap.wrap(line, 140) or [""] for line in page.splitlines()]
+    assert sum(map(len, wrapped)) <= 60
 
 
 def test_decisions_are_numbered_in_a_row() -> None:

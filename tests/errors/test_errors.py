@@ -173,7 +173,7 @@ def test_the_text_of_a_function_cannot_be_found() -> None:
         GO()(scope["made"])(X)
     assert str(caught.value) == (
         "SourceNotFound: the source of 'made' was not found in '<string>'\n"
-        "  cure: put the function in a file and import it, or register its source "
+        "  cure: put the function in a file and import it; or register its source "
         "in linecache.cache under the file name given to compile() [AD104]"
     )
 

@@ -11,6 +11,7 @@ import pytest
 
 import autodiff_compiler
 from autodiff_compiler import errors
+from tests.architecture.prose import text_faults
 
 ROOT = Path(autodiff_compiler.__file__).parent
 #: What is called with a message: errors, and what keeps a cause and a cure for later.
@@ -41,18 +42,47 @@ BANNED = re.compile(
 )
 
 
+def text_of(node: ast.AST) -> str | None:
+    """Return the text of a string, with CODE for each inserted value; None for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part) or "CODE" for part in node.values)
+    if isinstance(node, ast.BinOp):
+        left, right = text_of(node.left), text_of(node.right)
+        return None if left is None or right is None else left + right
+    return None
+
+
+def sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each message, its parts joined."""
+    for argument in arguments(tree):
+        parts = [argument]
+        while parts:
+            part = parts.pop()
+            if (text := text_of(part)) is not None:
+                yield getattr(part, "lineno", 0), text
+            else:
+                parts += ast.iter_child_nodes(part)
+
+
 def messages(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each string in the arguments of what takes a message."""
+    for argument in arguments(tree):
+        for part in ast.walk(argument):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.lineno, part.value
+
+
+def arguments(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the arguments of each call of what takes a message."""
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         if name not in CALLED:
             continue
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        for part in (part for argument in given for part in ast.walk(argument)):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                yield part.lineno, part.value
+        yield from (*call.args, *(keyword.value for keyword in call.keywords))
 
 
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -63,6 +93,22 @@ def test_no_message_is_in_the_words_of_the_compiler(file: str) -> None:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     found = [f"{file}:{line}: {text}" for line, text in messages(tree) if BANNED.search(text)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_messages_follow_the_prose_rule(file: str) -> None:
+    """A sentence has at most 20 words, no riddle as its opening, and no former word."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    found = [f"{file}:{line}: {fault}" for line, text in sentences(tree)
+             for fault in text_faults(text)]  # fmt: skip
+    assert not found, "\n".join(found)
+
+
+def test_the_parts_of_a_message_are_joined() -> None:
+    long = "word " * 12
+    tree = ast.parse(f"low.fail(E, f'{long}{{x!r}} ' '{long}', 'a' + 'b')")
+    assert [text for _, text in sentences(tree)] == [f"{long}CODE {long}", "ab"]
+    assert text_faults(f"{long}CODE {long}")
 
 
 def test_the_messages_are_found() -> None:

@@ -194,8 +194,8 @@ def _in_loops(low: Lowering, recursion: Recursion) -> Any:
     if holds_refs(recursion.given):
         raise low.fail(
             UnsupportedSyntax,
-            "a list or dict is an argument of a recursive call, and the condition "
-            "that ends the recursion is known only when the function runs",
+            "a list or dict is an argument of a recursion whose end is known only when the "
+            "function runs",
             "pass tensors, numbers, or tuples of these",
         )
 
@@ -256,9 +256,8 @@ def _lower_return(low: Lowering, recursion: Recursion, parts: Any, answer: Any) 
     if has_written or any(map(Effects(again=True).has, ops)):
         raise low.fail(
             UnsupportedSyntax,
-            "this recursive function prints, draws random numbers or changes "
-            "something outside of itself, and the condition that ends it is known "
-            "only when the function runs",
+            "this recursive function prints, draws random numbers or changes something outside; "
+            "its end is known only when the function runs",
             "do so outside of the recursion, or write it as a 'while' loop",
         )
     return value
@@ -303,8 +302,8 @@ def _refuse_second_call(low: Lowering, first: bool) -> None:
     if not first:
         raise low.fail(
             UnsupportedSyntax,
-            "this function calls itself more than once in one branch, and the "
-            "condition that ends the recursion is known only when the function runs",
+            "this function calls itself more than once in one branch; the end of the "
+            "recursion is known only when the function runs",
             "write it as a loop over a list of pending work",
         )
 

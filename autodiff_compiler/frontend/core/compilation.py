@@ -240,8 +240,8 @@ class Compilation(GuardRecorder):
             return
         if keys:
             raise UnsupportedSyntax(
-                "this reads a dict that was made outside of the function as a whole, and the "
-                f"function writes its item {keys[0]!r}",
+                "this reads a whole dict that was made outside of the function; the function "
+                f"writes its item {keys[0]!r}",
                 "read the items one by one: d[key]",
             )
 

@@ -26,8 +26,8 @@ def refuse_array_or_scalar(low: Lowering, value: Value) -> None:
         return
     raise low.fail(
         DTypeError,
-        "this writes in place to an array without axes on some paths, and to a NumPy scalar, "
-        "which cannot be written to, on others; another variable shares the value",
+        "this writes in place to an array without axes on some paths, and to a NumPy scalar on "
+        "others; a NumPy scalar cannot be written to; another variable shares the value",
         "make a new value: y = y + 1; or make it an array first: y = np.atleast_1d(y)",
     )
 

@@ -320,8 +320,8 @@ def _call_batched(low: Lowering, function: BatchedFunction, args: Sequence[Any])
     if outlined.returned is MISSING:
         raise low.fail(
             CallError,
-            "the function given to vmap writes to a Parameter, an attribute or an "
-            "argument, and each example would write a different value",
+            "the function given to vmap writes to a Parameter, an attribute or an argument; "
+            "each example would write a different value",
             "return the value, and write it after the vmap",
         )
     if not isinstance(outlined.returned, Value):

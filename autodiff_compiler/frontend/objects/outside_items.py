@@ -90,7 +90,7 @@ def store_item(low: Lowering, owner: Any, key: Any, value: Any) -> bool:
     ):
         raise low.fail(
             UnsupportedSyntax,
-            f"this writes the item {key!r} of a dict that was made outside of the function, and "
+            f"this writes the item {key!r} of a dict that was made outside of the function; "
             "the old or the new value is a Parameter",
             "assign the Parameter's value with ops.assign, or store a copy: parameter * 1",
         )
@@ -131,7 +131,7 @@ def _refuse_descriptor(low: Lowering, cls: type, key: Any) -> None:
     ):
         raise low.fail(
             UnsupportedSyntax,
-            f"the class '{cls.__name__}' has a descriptor '{key}', and this is the item {key!r} of "
+            f"the class '{cls.__name__}' has a descriptor '{key}'; this is the item {key!r} of "
             "the __dict__ of an object that the function makes",
             f"keep it under another name, such as '_{key}'",
         )

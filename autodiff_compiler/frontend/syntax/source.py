@@ -160,7 +160,7 @@ def span_of_class(kind: type) -> Span | None:
 def _no_source(code: CodeType) -> SourceNotFound:
     return SourceNotFound(
         f"the source of {_code_title(code)} was not found in {code.co_filename!r}",
-        "put the function in a file and import it, or register its source in "
+        "put the function in a file and import it; or register its source in "
         "linecache.cache under the file name given to compile()",
     )
 

@@ -44,8 +44,8 @@ class _PadNd(Cell):
         widths = (padding,) * (2 * self.space) if isinstance(padding, int) else tuple(padding)
         if len(widths) not in range(2, 2 * self.space + 1, 2):
             raise ValueError(
-                f"For '{type(self).__name__}', the 'padding' must be an int or have up to "
-                f"{2 * self.space} items, two for each dimension, but got {padding}."
+                f"For '{type(self).__name__}', the 'padding' must be an int, or two items for "
+                f"each dimension, at most {2 * self.space}, but got {padding}."
             )
         self.padding, self.value = widths, value
 

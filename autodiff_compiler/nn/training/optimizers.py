@@ -52,7 +52,7 @@ class SGD(_Compiled):
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError(
                 "For 'SGD', if 'nesterov' is true, 'momentum' must be > 0.0 and 'dampening' must "
-                f"equal to 0.0, but got 'momentum' {momentum}, 'dampening' {dampening}."
+                f"equal to 0.0; but got 'momentum' {momentum}, 'dampening' {dampening}."
             )
         self.dampening, self.nesterov, self.moves = dampening, nesterov, momentum > 0
         self.momentum = _number(momentum, "momentum")

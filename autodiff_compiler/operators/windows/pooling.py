@@ -190,21 +190,15 @@ def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
     return f"np.multiply({ct}.view({bits}), {mask}, out={out}.view({bits}))"
 
 
-def _assigned_text(type_: Type, out: str, ct: str, mask: str) -> str:
-    """Returns the text of an assignment that puts ct where the mask is true, else 0."""
-    return f"{out} = {mask_bits_text(type_, ct, mask)}"
-
-
 def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     taps, like = _taps(types[1], axis, **window), types[1]
     if taps.size == 2 and taps.disjoint:
         make = "np.empty_like" if taps.covers else "np.zeros_like"
-        put = _put_text if _is_large(like) else _assigned_text
         return (
             f"later = {{x}}{taps[0]} < {{x}}{taps[1]}\n"
             f"{{out}} = {make}({{x}})\n"
-            f"{put(like, f'{{out}}{taps[1]}', '{ct}', 'later')}\n"
-            f"{put(like, f'{{out}}{taps[0]}', '{ct}', '~later')}"
+            f"{{out}}{taps[1]} = {mask_bits_text(like, '{ct}', 'later')}\n"
+            f"{{out}}{taps[0]} = {mask_bits_text(like, '{ct}', '~later')}"
         )
     here = taps.any(f"{{x}}.shape[{axis}]")
     return (

@@ -160,7 +160,7 @@ def _halves(x: Any, axis: int, what: str) -> tuple[Any, Any]:
     size = None if shape is None else shape[axis]
     if not isinstance(size, int) or size % 2:
         raise ShapeError(
-            f"{what} halves axis {axis}, whose size is {size if size else 'not known'}",
+            f"{what} splits axis {axis} in two, and its size is {size if size else 'not known'}",
             "use an axis of even, known size",
         )
     first, second = arrays.chunk(x, 2, axis)
