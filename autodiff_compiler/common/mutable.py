@@ -81,7 +81,7 @@ def _check(value: Any, root: Any) -> None:
     ):
         raise TypeError(
             "For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, "
-            "list, dict), or nested structures of these without self-reference; but got "
+            "list, dict), nested or not; it must not contain itself; but got "
             f"{type(root).__name__}: {root}."
         )
 
