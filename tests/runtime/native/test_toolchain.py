@@ -116,6 +116,11 @@ def test_a_wrong_setting_is_an_error(
     assert not Path("mark").exists() and not runs(machine / "cc")
 
 
+def test_gcc_computes_a_choice_once(c_compiler: Compiler) -> None:
+    """By itself it computes what follows a choice for each constant side, and selects then."""
+    assert c_compiler.kind != "gcc" or "-fno-thread-jumps" in c_compiler.flags
+
+
 @pytest.mark.parametrize("refused", ["-mprefer-vector-width=512", "-nostdlib", "-fopenmp-simd"])
 def test_flags_that_are_refused_are_left_out(
     machine: Path, c_compiler: Compiler, refused: str

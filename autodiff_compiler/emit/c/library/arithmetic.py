@@ -11,7 +11,8 @@ CHOICES = (
         """
 /* the larger of x and y; NaN wins */
 static inline double maximum_f64(double x, double y) {
-  return x >= y || x != x ? x : y;
+  double larger = y > x ? y : x;
+  return y != y ? y : larger;
 }
 """,
         EXACT,
@@ -20,7 +21,8 @@ static inline double maximum_f64(double x, double y) {
         """
 /* the smaller of x and y; NaN wins */
 static inline double minimum_f64(double x, double y) {
-  return x <= y || x != x ? x : y;
+  double smaller = y < x ? y : x;
+  return y != y ? y : smaller;
 }
 """,
         EXACT,

@@ -45,14 +45,14 @@ EXPONENTIALS = (
         """
 /* e to the x */
 static inline double exp_f64(double x) {
-  double shifted = x * CONSTANT(log2_e, 0) + ROUNDER;
+  double bounded = x < LOWEST ? LOWEST : x;
+  bounded = bounded > HIGHEST ? HIGHEST : bounded;
+  double shifted = bounded * CONSTANT(log2_e, 0) + ROUNDER;
   double n = shifted - ROUNDER;
-  double r = (x - n * CONSTANT(log2, 0)) - n * CONSTANT(log2, 1);
+  double r = (bounded - n * CONSTANT(log2, 0)) - n * CONSTANT(log2, 1);
   POLYNOMIAL(p, exp, r);
   uint64_t count = bits_f64(shifted) - bits_f64(ROUNDER) + TWO_EXPONENTS;
-  double result = scale_f64(1.0 + (r + r * r * p), count);
-  result = x > HIGHEST ? __builtin_inf() : result;
-  return x < LOWEST ? 0.0 : result;
+  return scale_f64(1.0 + (r + r * r * p), count);
 }
 """,
         (1.0, 1.1),
@@ -62,13 +62,13 @@ static inline double exp_f64(double x) {
         """
 /* 2 to the x */
 static inline double exp2_f64(double x) {
-  double shifted = x + ROUNDER;
-  double r = (x - (shifted - ROUNDER)) * CONSTANT(log2, 2);
+  double bounded = x < LOWEST ? LOWEST : x;
+  bounded = bounded > HIGHEST ? HIGHEST : bounded;
+  double shifted = bounded + ROUNDER;
+  double r = (bounded - (shifted - ROUNDER)) * CONSTANT(log2, 2);
   POLYNOMIAL(p, exp, r);
   uint64_t count = bits_f64(shifted) - bits_f64(ROUNDER) + TWO_EXPONENTS;
-  double result = scale_f64(1.0 + (r + r * r * p), count);
-  result = x > HIGHEST ? __builtin_inf() : result;
-  return x < LOWEST ? 0.0 : result;
+  return scale_f64(1.0 + (r + r * r * p), count);
 }
 """,
         (1.0, 1.2),
@@ -207,7 +207,7 @@ static inline double tanh_slope_f64(double x) {
         """
 /* log(1 + exp(x)) */
 static inline double softplus_f64(double x) {
-  double power = log1p_f64(exp_f64(-__builtin_fabs(x)));
+  double power = log1p_of_part_f64(exp_f64(-__builtin_fabs(x)));
   return (x > 0.0 ? x : 0.0) + power;
 }
 """,
@@ -218,7 +218,7 @@ static inline double softplus_f64(double x) {
 /* log(exp(x) + exp(y)) */
 static inline double logaddexp_f64(double x, double y) {
   double larger = x >= y ? x : y, distance = x == y ? 0.0 : x - y;
-  return larger + log1p_f64(exp_f64(-__builtin_fabs(distance)));
+  return larger + log1p_of_part_f64(exp_f64(-__builtin_fabs(distance)));
 }
 """
     ),
@@ -227,7 +227,7 @@ static inline double logaddexp_f64(double x, double y) {
 /* -(y log(p) + (1 - y) log(1 - p)), p = sigmoid(x) */
 static inline double logistic_loss_f64(double x, double y) {
   double above = x > 0.0 ? x : 0.0, below = x < 0.0 ? x : 0.0;
-  return above * (1.0 - y) - below * y + log1p_f64(exp_f64(-__builtin_fabs(x)));
+  return above * (1.0 - y) - below * y + log1p_of_part_f64(exp_f64(-__builtin_fabs(x)));
 }
 """
     ),

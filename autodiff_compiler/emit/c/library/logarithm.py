@@ -14,6 +14,8 @@ _WORDS = {
     "ONE_LESS_ROOT": ("0x4afb0du", "0x95f619980c433u"),
     "ONE_EXPONENT": ("127.0f", "1023.0"),
     "TWO_EXPONENTS": ("254u", "2046u"),
+    "FOUR_EXPONENTS": ("256u", "2048u"),
+    "ROOT_LESS_ONE": ("0.41421357f", "0.41421356237309503"),
     "NORMAL": ("0x1p-126f", "0x1p-1022"),
     "SHIFT": ("25.0f", "54.0"),
     "SMALL_NUMBER_BITS": ("0x4b000000u", "0x4330000000000000u"),
@@ -103,14 +105,32 @@ static inline double log_sum_f64(double high, double low) {
     ),
     *both(
         """
-/* log(1 + x) */
+/* log(1 + x): 1 + x = 2^k (1 + f), where f = x / 2^k + (1 / 2^k - 1) */
 static inline double log1p_f64(double x) {
-  double sum = 1.0 + x, part = sum - 1.0;
-  double low = (1.0 - (sum - part)) + (x - part);
-  return __builtin_fabs(x) < TINY ? x : log_sum_f64(sum, low);
+  uint64_t exponent = (bits_f64(1.0 + x) + ONE_LESS_ROOT) >> MANTISSA;
+  double four_parts = from_bits_f64((FOUR_EXPONENTS - exponent) << MANTISSA);
+  double f = 0.25 * x * four_parts + (0.25 * four_parts - 1.0);
+  double k = from_bits_f64(exponent | SMALL_NUMBER_BITS) - (SMALL_NUMBER + ONE_EXPONENT);
+  double rest = log_rest_f64(f) + k * CONSTANT(log2, 1);
+  double result = k * CONSTANT(log2, 0) + (f + rest);
+  result = x > -1.0 ? result : x == -1.0 ? -__builtin_inf() : __builtin_nan("");
+  result = x == __builtin_inf() ? x : result;
+  return __builtin_fabs(x) < TINY ? x : result;
 }
 """,
         (1.2, 1.5),
+        words=_WORDS,
+    ),
+    *both(
+        """
+/* log(1 + x) for x from 0 to 1 */
+static inline double log1p_of_part_f64(double x) {
+  _Bool is_large = x > ROOT_LESS_ONE;
+  double f = is_large ? 0.5 * x - 0.5 : x;
+  double rest = log_rest_f64(f) + (is_large ? CONSTANT(log2, 1) : 0.0);
+  return (is_large ? CONSTANT(log2, 0) : 0.0) + (f + rest);
+}
+""",
         words=_WORDS,
     ),
     f64("""

@@ -131,6 +131,22 @@ def test_large_angles_are_exact(floats: Sweeps) -> None:
     np.testing.assert_allclose(floats("cos_f64", worst), -4.687165924254628e-19, rtol=3e-16)
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_logarithms_of_sums_where_the_exponent_changes(floats: Sweeps, ending: str) -> None:
+    """1 + x is split at sqrt(1/2) and sqrt(2) times each power of two, up to the largest number."""
+    dtype = ENDINGS[ending]
+    info = np.finfo(dtype)
+    edges = np.ldexp(np.sqrt(WIDE(2)), np.arange(-info.nmant - 1, info.maxexp)) - 1
+    near = edges.astype(dtype)
+    x = np.concatenate([near, np.nextafter(near, info.max), np.nextafter(near, -info.max)])
+    x = np.concatenate([x[x > -1], [info.max, -1 + info.epsneg]]).astype(dtype)
+    check(f"log1p_{ending}", floats(f"log1p_{ending}", x), np.log1p(x.astype(WIDE)), x)
+    angles = np.log(edges[edges > 0]).astype(dtype)
+    x = np.concatenate([angles, -angles, np.nextafter(-angles, info.max)])
+    softplus = OF_ONE["softplus"](x.astype(WIDE))
+    check(f"softplus_{ending}", floats(f"softplus_{ending}", x), softplus, x)
+
+
 def test_powers_of_the_base_have_whole_logarithms(floats: Sweeps) -> None:
     exponents = np.arange(-1074, 1024)
     np.testing.assert_array_equal(floats("log2_f64", np.ldexp(1.0, exponents)), exponents)
