@@ -42,6 +42,7 @@ from autodiff_compiler.common import (
     tensor,
 )
 from autodiff_compiler.common.compiler_hook import install_on_demand
+from autodiff_compiler.common.context import COMPATIBLE, LAX, STRICT
 from autodiff_compiler.common.dtype import (
     Type,
     bfloat16,
@@ -131,13 +132,16 @@ install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))
 mindspore_paths.install(sys.modules[__name__])
 
 __all__ = [
+    "COMPATIBLE",
     "Function",
     "GRAPH_MODE",
     "Generator",
     "GradOperation",
+    "LAX",
     "PYNATIVE_MODE",
     "Parameter",
     "ParameterTuple",
+    "STRICT",
     "Tensor",
     "Type",
     "amp",

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from autodiff_compiler import amp, nn
 from autodiff_compiler.common import context, random
+from autodiff_compiler.common.cells.cell import cell_attr_register
 from autodiff_compiler.common.files import parameter_files
 from autodiff_compiler.nn.training import learning_rate, loss_scale
 from autodiff_compiler.ops.core import primitive_base
@@ -26,9 +27,14 @@ _OPTIMIZERS = "ada_grad adadelta adam adamax momentum optimizer rmsprop sgd".spl
 #: Holds the paths below it, so that each can be the first import of a program.
 _TRAIN = ModuleType(f"{__package__}.train", "The modules of MindSpore's ``train``.")
 
+#: Private, but programs take their decorator of ``Cell.__init__`` from here.
+_EXTENDS = ModuleType(f"{__package__}._extends", "The names of MindSpore's ``_extends``.")
+vars(_EXTENDS)["cell_attr_register"] = cell_attr_register
+
 #: The module under each path; None for the package itself.
 PATHS: dict[str, ModuleType | None] = {
     "train": _TRAIN,
+    "_extends": _EXTENDS,
     "context": context,
     "log": logging,
     "common.api": None,
@@ -39,6 +45,8 @@ PATHS: dict[str, ModuleType | None] = {
     "nn.cell": nn,
     "nn.layer": nn,
     **{f"nn.layer.{file}": nn for file in _LAYERS},
+    "nn.grad": nn,
+    "nn.grad.cell_grad": nn,
     "nn.loss": nn,
     "nn.loss.loss": nn,
     "nn.optim": nn,

@@ -13,15 +13,19 @@ from autodiff_compiler import Tensor, nn, ops
 from autodiff_compiler.mindspore_paths import PATHS
 
 NAMES = """
+_extends cell_attr_register
 common.api jit
 common.initializer _calculate_fan_in_and_fan_out
 common.mutable mutable
 common.parameter Parameter
+common.parameter _is_parameter_generated
 common.seed set_seed
 common.tensor Tensor
 context set_context
 log warning
 nn.cell Cell
+nn.grad Jvp
+nn.grad.cell_grad Vjp
 nn.layer.basic Dense
 nn.layer.conv Conv2d
 nn.learning_rate_schedule CosineDecayLR

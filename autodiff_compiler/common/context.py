@@ -28,6 +28,9 @@ from autodiff_compiler.interface import Request
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
+#: MindSpore's values of the setting ``jit_syntax_level``.
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+
 #: The values of ``opt_level``.
 LEVELS = (0, 1, 2, 3)
 
@@ -68,7 +71,7 @@ WITHOUT_EFFECT: dict[str, Any] = {
     "jit_config": {},
     "jit_enable_inplace_ops": False,
     "jit_level": "",
-    "jit_syntax_level": 2,
+    "jit_syntax_level": LAX,
     "load_compile_cache": False,
     "max_call_depth": 1000,
     "max_device_memory": 1024.0,

@@ -22,6 +22,7 @@ from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.common.tensor_data import cast, to_array
 
 _numbers = itertools.count()
+_GENERATED = "Parameter#"
 
 
 class _Storing(threading.local):
@@ -41,6 +42,11 @@ def replacing_stored_values(rule: Callable[[Any, np.ndarray], np.ndarray]) -> It
         yield
     finally:
         _storing.instead = before
+
+
+def _is_parameter_generated(name: str) -> bool:
+    """True if this is the name of a Parameter that has none yet; the name is MindSpore's."""
+    return isinstance(name, str) and name.startswith(_GENERATED)
 
 
 class Parameter(Tensor):
@@ -96,7 +102,7 @@ class Parameter(Tensor):
                 f"but got {type(name)}."
             )
         self.is_named = bool(name)
-        self._name = name or f"Parameter#{next(_numbers)}"
+        self._name = name or f"{_GENERATED}{next(_numbers)}"
 
     @property
     def requires_grad(self) -> bool:

@@ -154,7 +154,7 @@ OTHERS: dict[str, str] = {
         "CosineSimilarity DenseBnAct DenseThor DiGamma Dice DistributedGradReducer Dropout2dExt "
         "DropoutExt EmbeddingExt EmbeddingLookupThor EmbeddingThor F1 FTRL Fbeta "
         "FractionalMaxPool2d FractionalMaxPool3d GetNextSingleOp HausdorffDistance IGamma "
-        "ImageGradients InverseDecayLR Jvp L1LossExt L1Regularizer LARS LBeta LGamma Lamb "
+        "ImageGradients InverseDecayLR L1LossExt L1Regularizer LARS LBeta LGamma Lamb "
         "LayerNormExt LazyAdam Linear LogSoftmaxExt Loss MAE MSE MSSSIM MatDet MatInverse MatMul "
         "MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MaxUnpool1d MaxUnpool2d "
         "MaxUnpool3d MeanSurfaceDistance Metric MicroBatchInterleaved Moments MultiClassDiceLoss "
@@ -163,7 +163,7 @@ OTHERS: dict[str, str] = {
         "ProximalAdagrad ROC Range Recall ReduceLogSumExp ReflectionPad3d Roll "
         "RootMeanSquareDistance Rprop SSIM SampledSoftmaxLoss SparseTensorDenseMatmul "
         "SparseToDense Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy "
-        "Tril TripletMarginWithDistanceLoss Triu VirtualDatasetCellTriple Vjp WithGradCell auc "
+        "Tril TripletMarginWithDistanceLoss Triu VirtualDatasetCellTriple WithGradCell auc "
         "get_metric_fn get_metrics inverse_decay_lr names natural_exp_decay_lr "
         "no_init_parameters polynomial_decay_lr rearrange_inputs thor warmup_lr"
     ),

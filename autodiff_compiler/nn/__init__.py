@@ -35,6 +35,7 @@ from autodiff_compiler.nn.layers.recurrent_layers import *  # noqa: F403
 from autodiff_compiler.nn.layers.transformer import *  # noqa: F403
 from autodiff_compiler.nn.training import (
     ctc_loss,
+    derivative_cells,
     learning_rate,
     loss_scale,
     losses,
@@ -43,6 +44,7 @@ from autodiff_compiler.nn.training import (
     training_cells,
 )
 from autodiff_compiler.nn.training.ctc_loss import *  # noqa: F403
+from autodiff_compiler.nn.training.derivative_cells import *  # noqa: F403
 from autodiff_compiler.nn.training.learning_rate import *  # noqa: F403
 from autodiff_compiler.nn.training.loss_scale import *  # noqa: F403
 from autodiff_compiler.nn.training.losses import *  # noqa: F403
@@ -69,6 +71,7 @@ __all__ = [
     *recurrent_layers.__all__,
     *transformer.__all__,
     *ctc_loss.__all__,
+    *derivative_cells.__all__,
     *learning_rate.__all__,
     *loss_scale.__all__,
     *losses.__all__,

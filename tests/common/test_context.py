@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+import autodiff_compiler as ms
 from autodiff_compiler.common import PYNATIVE_MODE, context, get_context, set_context
 
 
@@ -60,3 +61,11 @@ def test_settings_without_effect_are_stored(monkeypatch):
         assert get_context(name) == default
     set_context(max_call_depth=50, save_graphs=True, ascend_config={"precision_mode": "force_fp16"})
     assert get_context("max_call_depth") == 50 and get_context("save_graphs") is True
+
+
+def test_levels_of_syntax_have_mindspores_numbers(monkeypatch):
+    monkeypatch.setattr(context, "SETTINGS", dict(context.SETTINGS))
+    assert (ms.STRICT, ms.COMPATIBLE, ms.LAX) == (0, 1, 2)
+    assert get_context("jit_syntax_level") == ms.LAX
+    set_context(jit_syntax_level=ms.STRICT)
+    assert get_context("jit_syntax_level") == ms.STRICT

@@ -9,6 +9,7 @@ import pytest
 from autodiff_compiler.common import Parameter, ParameterTuple, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import initializer
+from autodiff_compiler.common.parameter import _is_parameter_generated
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,10 @@ def test_names():
     first, second = Parameter([1.0]), Parameter([1.0], name="")
     assert first.name.startswith("Parameter#")
     assert int(second.name[10:]) == int(first.name[10:]) + 1
+    assert _is_parameter_generated(first.name)
     first.name = "n"
     assert first.name == "n"
+    assert not _is_parameter_generated(first.name)
     first.name = None
     assert first.name.startswith("Parameter#")
 

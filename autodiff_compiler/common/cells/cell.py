@@ -14,8 +14,10 @@ from __future__ import annotations
 
 __macro__ = True
 
+import functools
+import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from autodiff_compiler.common import dtype as mstype
@@ -300,6 +302,28 @@ class Cell(Tree):
         lines += [f"({name}): {cell!r}" for name, cell in self._cells.items()]
         body = "\n".join(lines).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {body}\n)"
+
+
+def cell_attr_register(fn: Any = None, attrs: Sequence[str] | None = None) -> Any:
+    """Decorates ``__init__`` of a Cell: the string ``cell_init_args`` shows its arguments.
+
+    If ``attrs`` is given, it shows only those named there. Stands before a ``def`` with or without
+    parentheses.
+    """
+    if fn is None:
+        return functools.partial(cell_attr_register, attrs=attrs)
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def initialised(self: Any, *args: Any, **kwargs: Any) -> None:
+        fn(self, *args, **kwargs)
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        _, *given = bound.arguments.items()
+        noted = {key: value for key, value in given if attrs is None or key in attrs}
+        self.cell_init_args = f"{type(self).__name__}{noted}"
+
+    return initialised
 
 
 def _check_key(method: str, argument: str, key: Any, refuse_dots: bool) -> None:

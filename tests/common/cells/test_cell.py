@@ -20,6 +20,7 @@ from autodiff_compiler.common import (
     compiler_hook,
     set_context,
 )
+from autodiff_compiler.common.cells.cell import cell_attr_register
 
 
 class Leaf(Cell):
@@ -335,3 +336,23 @@ def test_copies_and_shared_parts() -> None:
     other.inner.weight.requires_grad = False
     assert other.trainable_params() == [other.w]
     assert net.inner.weight.requires_grad
+
+
+def test_cell_attr_register_notes_the_arguments():
+    class Noted(Cell):
+        @cell_attr_register
+        def __init__(self, size, name="a"):
+            super().__init__()
+            self.size = size
+
+        def construct(self, x):
+            return x * self.size
+
+    class Partly(Cell):
+        @cell_attr_register(attrs=["size"])
+        def __init__(self, size, name="a"):
+            super().__init__()
+
+    assert Noted(3).cell_init_args == "Noted{'size': 3, 'name': 'a'}"
+    assert Partly(3).cell_init_args == "Partly{'size': 3}"
+    assert Noted(3)(Tensor([1.0, 2.0])).asnumpy().tolist() == [3, 6]
