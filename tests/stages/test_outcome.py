@@ -33,6 +33,10 @@ def settings() -> Iterator[None]:
     ms.set_context(target=before)
 
 
+#: For tests of compiled C: they are left out where there is no compiler.
+needs_compiler = pytest.mark.usefixtures("c_compiler")
+
+
 def last() -> ms.api.CachedUnit:
     """Returns the unit that was called or compiled last."""
     return ms.compile_info().units[-1]
@@ -42,6 +46,7 @@ def energy(x, y):
     return np.sum(np.sin(x) * y**2)
 
 
+@needs_compiler
 def test_a_setting_chooses_the_target() -> None:
     gradient = ms.grad(energy, (0, 1))(X, X)
     assert last().target == "numpy" and last().source.startswith('"""Gradient')
@@ -53,6 +58,7 @@ def test_a_setting_chooses_the_target() -> None:
     np.testing.assert_allclose(gradient, (d_x, d_y), rtol=1e-14)
 
 
+@needs_compiler
 def test_a_decorator_chooses_the_target_of_one_function() -> None:
     compiled = ms.differentiable(target="c")(energy)
     assert ms.jit(target="numpy")(lambda x: x * 2)(X).sum() == 2 * X.sum()
@@ -74,6 +80,7 @@ class Net(nn.Cell):
         return ops.tanh(ops.matmul(x, self.w))
 
 
+@needs_compiler
 def test_a_cell_its_weights_and_a_given_sensitivity() -> None:
     net, x = Net(), Tensor(X.astype(np.float32))
     sens = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
@@ -92,6 +99,7 @@ def compiled_functions() -> list[int]:
     return [len(unit.compiled.native) for unit in RUNTIME.cache.all()]
 
 
+@needs_compiler
 def test_a_given_sensitivity_makes_one_function_and_a_pullback_two() -> None:
     ms.set_context(target="c")
 
@@ -117,6 +125,7 @@ def test_a_given_sensitivity_makes_one_function_and_a_pullback_two() -> None:
         gradient(X, 2.0, (X[:1], np.array(3.0)))
 
 
+@needs_compiler
 def test_a_sensitivity_for_a_number() -> None:
     ms.set_context(target="c")
     gradient = ms.grad(lambda k, n: k**n, sens_param=True)
@@ -125,6 +134,7 @@ def test_a_sensitivity_for_a_number() -> None:
     assert compiled_functions() == [1]
 
 
+@needs_compiler
 def test_every_transform_runs_as_c() -> None:
     ms.set_context(target="c")
     direction = np.ones_like(X)
@@ -151,6 +161,7 @@ def test_results_own_their_memory_and_arguments_stay() -> None:
     np.testing.assert_allclose(gradient(x.T[::-1], x.T[::-1]), np.cos(X.T[::-1]) * X.T[::-1] ** 2)
 
 
+@needs_compiler
 def test_a_number_and_a_loop_of_unknown_length() -> None:
     ms.set_context(target="c")
 
@@ -242,6 +253,7 @@ def test_numpy_runs_if_the_compiler_cannot_finish(
     assert last().target == "c" and last().fallback == ""
 
 
+@needs_compiler
 def test_the_source_is_what_runs_and_the_same_every_time() -> None:
     text = ms.gradient_source(energy, X, X, target="c")
     assert text == ms.gradient_source(energy, X, X, target="c")
@@ -309,6 +321,7 @@ def test_an_export_is_numpy_source_unless_it_asks_for_c(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["energy.py"]
 
 
+@needs_compiler
 def test_names_of_c_never_meet() -> None:
     """Names of the user are changed where C, its library or the printed file has them."""
     ms.set_context(target="c")

@@ -14,8 +14,8 @@ import autodiff_compiler as ms
 from autodiff_compiler.runtime.native import Compiler
 
 PLAIN = ("-O1",)
-#: Every warning is an error.
-STRICT = tuple("-std=c11 -O1 -Wall -Wextra -Werror -fopenmp-simd".split())
+#: Every warning is an error. That a loop does not become vectors (clang says so) is none.
+STRICT = tuple("-std=c11 -O1 -Wall -Wextra -Werror -Wno-pass-failed -fopenmp-simd".split())
 #: Besides, an access beyond an array, a leak and undefined behaviour end the program.
 SANITIZED = (*STRICT, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 

@@ -73,7 +73,15 @@ def wait(c_compiler: Compiler, request: pytest.FixtureRequest) -> Any:
     return load_native(gradients.WAIT, about, c_compiler)
 
 
-def test_an_interrupt_ends_a_loop(wait: Any) -> None:
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also if this process was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_a_loop(wait: Any, interrupts: None) -> None:
     begin = time.monotonic()
     threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
     with pytest.raises(KeyboardInterrupt):

@@ -14,6 +14,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, nn, ops
 from autodiff_compiler.errors import CallError, SensitivityError
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
+from autodiff_compiler.runtime.native import Compiler
 from autodiff_compiler.runtime.native.loaded import LoadedNative
 from tests.runtime.test_fast_call import CALLS, kinds, parts
 
@@ -22,7 +23,7 @@ TENSOR = Tensor(np.array([0.5, 1.5, -2.0], np.float32))
 
 
 @pytest.fixture(autouse=True)
-def target() -> Iterator[None]:
+def target(c_compiler: Compiler) -> Iterator[None]:
     """Each test compiles to C, and leaves the setting as it was."""
     before = ms.get_context("target")
     ms.compile_info().clear()
