@@ -11,7 +11,6 @@ from autodiff_compiler.loop_ir.nodes import (
     Affine,
     Buffer,
     Call,
-    Expression,
     Fail,
     Function,
     Let,
@@ -80,12 +79,15 @@ class Summary:
 
 
 def summary_of(statement: Statement) -> Summary:
-    """Returns the summary of a statement; it is stored on the statement, which never changes."""
+    """Returns the summary of a statement, made of those in its bodies.
+
+    It is stored on the statement, which never changes.
+    """
     noted: Summary | None = vars(statement).get("_summary")
     if noted is None:
         read, written = _scalars(statement)
         noted = vars(statement)["_summary"] = Summary(
-            tuple(_accesses(statement, ())), frozenset(read), frozenset(written), _fails(statement)
+            tuple(_accesses(statement)), frozenset(read), frozenset(written), _fails(statement)
         )
     return noted
 
@@ -116,7 +118,7 @@ def _fails(statement: Statement) -> bool:
         return True
     if isinstance(statement, Call):
         return statement.error is not None
-    return any(_fails(each) for body in bodies(statement) for each in body)
+    return any(summary_of(each).may_fail for body in bodies(statement) for each in body)
 
 
 def _scalars(statement: Statement) -> tuple[set[Scalar], set[Scalar]]:
@@ -138,48 +140,43 @@ def _scalars(statement: Statement) -> tuple[set[Scalar], set[Scalar]]:
             read.add(statement.extent)
     read.update(scalar for at in positions(statement) for scalar in at.scalars)
     for body in bodies(statement):
-        for inner in body:
-            more_read, more_written = _scalars(inner)
-            read |= more_read
-            written |= more_written
+        for inner in map(summary_of, body):
+            read |= inner.scalars_read
+            written |= inner.scalars_written
     return read, written
 
 
-def _accesses(statement: Statement, loops: tuple[Loop, ...]) -> Iterator[Access]:
+def _accesses(statement: Statement) -> Iterator[Access]:
     for expression in expressions(statement):
-        yield from _loads(expression, loops)
+        for each in subexpressions(expression):
+            if isinstance(each, Load):
+                yield Access(each.buffer, each.at, 0, 0, False, "", ())
     if isinstance(statement, Store):
-        yield Access(statement.buffer, statement.at, 0, 0, True, statement.combine, loops)
+        yield Access(statement.buffer, statement.at, 0, 0, True, statement.combine, ())
     elif isinstance(statement, Product):
         m, n, k = statement.m, statement.n, statement.k
-        yield _matrix(statement.left, m, k, False, "", loops)
-        yield _matrix(statement.right, k, n, False, "", loops)
-        yield _matrix(statement.result, m, n, True, "add" if statement.adds else "", loops)
+        yield _matrix(statement.left, m, k, False, "")
+        yield _matrix(statement.right, k, n, False, "")
+        yield _matrix(statement.result, m, n, True, "add" if statement.adds else "")
     elif isinstance(statement, Call):
         for part in statement.parts:
-            yield Access(part.buffer, part.at, 0, part.size - 1, False, "", loops)
+            yield Access(part.buffer, part.at, 0, part.size - 1, False, "", ())
         for part in statement.changed:
-            yield Access(part.buffer, part.at, 0, part.size - 1, True, "", loops)
+            yield Access(part.buffer, part.at, 0, part.size - 1, True, "", ())
     elif isinstance(statement, Reserve):
-        yield Access(statement.buffer, Affine(), 0, 0, True, "", loops)
-    inner = (*loops, statement) if isinstance(statement, Loop) else loops
-    for body in bodies(statement):
-        for each in body:
-            yield from _accesses(each, inner)
+        yield Access(statement.buffer, Affine(), 0, 0, True, "", ())
+    outer = (statement,) if isinstance(statement, Loop) else ()
+    inside = (summary_of(each).accesses for body in bodies(statement) for each in body)
+    for accesses in inside:
+        yield from (
+            [Access(*each[:-1], outer + each[-1]) for each in accesses] if outer else accesses
+        )
 
 
-def _loads(expression: Expression, loops: tuple[Loop, ...]) -> Iterator[Access]:
-    for each in subexpressions(expression):
-        if isinstance(each, Load):
-            yield Access(each.buffer, each.at, 0, 0, False, "", loops)
-
-
-def _matrix(
-    matrix: Matrix, rows: int, columns: int, writes: bool, combine: str, loops: tuple[Loop, ...]
-) -> Access:
+def _matrix(matrix: Matrix, rows: int, columns: int, writes: bool, combine: str) -> Access:
     ends = [stride * (size - 1) for stride, size in zip(matrix.strides, (rows, columns))]
     low, high = sum(min(0, each) for each in ends), sum(max(0, each) for each in ends)
-    return Access(matrix.buffer, matrix.at, low, high, writes, combine, loops)
+    return Access(matrix.buffer, matrix.at, low, high, writes, combine, ())
 
 
 def span_within(access: Access, fixed: Sequence[Scalar]) -> tuple[Affine, int, int] | None:
