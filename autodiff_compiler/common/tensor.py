@@ -23,7 +23,7 @@ from autodiff_compiler.common import eager_operators, indexing
 from autodiff_compiler.common.eager_kernels import TENSORS, computed
 from autodiff_compiler.common.eager_operators import NUMBERS
 from autodiff_compiler.common.hooks import Hook, HookHandle, register
-from autodiff_compiler.common.tensor_data import cast, to_array
+from autodiff_compiler.common.tensor_data import blank, cast, to_array
 from autodiff_compiler.common.tensor_repr import tensor_text
 from autodiff_compiler.ir.nodes import Operand
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
@@ -39,7 +39,8 @@ class Tensor(TensorMethods):
 
     ``input_data`` is Python data or an array, which is copied. Or it is a Tensor, whose memory is
     shared if the dtype is the same. In its place ``shape``, ``dtype`` and ``init`` may be given, an
-    initializer that ``init_data()`` runs. Without a ``dtype``, Python floats become float32, ints
+    initializer that ``init_data()`` runs. With None for a size it has no data, and only
+    ``Cell.set_inputs`` takes it. Without a ``dtype``, Python floats become float32, ints
     int64, and arrays and tensors keep theirs. ``const_arg`` and ``device`` have no effect.
     """
 
@@ -56,14 +57,14 @@ class Tensor(TensorMethods):
         self,
         input_data: Any = None,
         dtype: mstype.Type | None = None,
-        shape: int | Sequence[int] | None = None,
+        shape: int | Sequence[int | None] | None = None,
         init: Callable[[np.ndarray], Any] | None = None,
         const_arg: bool = False,
         device: str | None = None,
     ):
         self._hooks = ()
         if input_data is None and shape is not None:
-            self._data = to_array(np.zeros(shape, np.float32), dtype)
+            self._data = blank(shape, dtype)
             if init is not None:
                 self._init = init
         else:

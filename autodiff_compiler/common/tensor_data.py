@@ -25,6 +25,30 @@ _ACCEPTED = (
 )
 
 
+class Unallocated:
+    """The data of a Tensor with unknown sizes, such as ``Tensor(shape=(None, 3))``: there is none.
+
+    Every use raises a TypeError.
+    """
+
+    __slots__ = ("_sizes",)
+
+    def __init__(self, sizes: tuple[int | None, ...]):
+        self._sizes = sizes
+
+    def __getattr__(self, name: str) -> Any:
+        raise TypeError(
+            f"a Tensor of the shape {self._sizes} has no data; it can only be passed to set_inputs"
+        )
+
+
+def blank(shape: Any, dtype: mstype.Type | None) -> Any:
+    """Returns zeros of a shape, or ``Unallocated`` where a size is None."""
+    if isinstance(shape, (tuple, list)) and None in shape:
+        return Unallocated(tuple(shape))
+    return to_array(np.zeros(shape, np.float32), dtype)
+
+
 #: Attributes that a subclass of ndarray may define without changing how its arrays compute.
 _HARMLESS = frozenset(
     (

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, nn
 from autodiff_compiler.common import Tensor, tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import One
@@ -345,3 +347,28 @@ def test_unknown_options_are_refused():
     assert Tensor([1.0], const_arg=True, device="CPU").shape == (1,)
     with pytest.raises(TypeError, match="dtpye"):
         Tensor([1.0], dtpye=mstype.float16)
+
+
+def test_a_tensor_with_unknown_sizes_is_for_set_inputs_alone():
+    class Double(nn.Cell):
+        def construct(self, x):
+            return x * 2
+
+    net, like = Double(), Tensor(shape=[None, 3], dtype=mstype.float32)
+    net.set_inputs(like)
+    for rows in (1, 4):
+        assert net(Tensor(np.ones((rows, 3), np.float32))).asnumpy().tolist() == [[2] * 3] * rows
+    uses = (
+        lambda: like + 1,
+        lambda: like.shape,
+        lambda: np.asarray(like),
+        lambda: net(like),
+        lambda: ms.jit(net)(like),
+        lambda: ms.grad(net)(like),
+        lambda: Tensor(like),
+        lambda: repr(like),
+        lambda: Parameter(like),
+    )
+    for use in uses:
+        with pytest.raises(TypeError, match=r"of the shape \(None, 3\) has no data"):
+            use()

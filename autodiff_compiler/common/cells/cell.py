@@ -286,7 +286,10 @@ class Cell(Tree):
         return self
 
     def set_inputs(self, *inputs: Any, **named: Any) -> None:
-        """Does nothing: the compiler reads types from each call."""
+        """Does nothing: the compiler reads types from each call.
+
+        The inputs may be Tensors with unknown sizes: ``Tensor(shape=(None, 3), dtype=float32)``.
+        """
 
     # ---- text
 
