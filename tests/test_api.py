@@ -256,6 +256,27 @@ def test_source_with_symbols():
         assert d_y.tolist() == [rows] * 3
 
 
+@pytest.mark.parametrize("rows", [2, 5])
+def test_positions_along_an_axis_of_a_symbolic_size(rows):
+    """The text names no symbol: it is no variable."""
+    space = executed(
+        ms.gradient_source(
+            lambda x, i: ops.gather_elements(x, 1, i) ** 2, "f64[b,3]", "i64[b,2]", value=True
+        )
+    )
+    forward, backward = (
+        thing for name, thing in space.items() if name.endswith(("_forward", "_backward"))
+    )
+    x, i = np.sin(np.arange(rows * 3.0)).reshape(rows, 3), np.array([[2, 0], [1, 1]] * 3)[:rows]
+    value, residuals = forward(x, i)
+    expected = np.zeros_like(x)
+    for row, places in enumerate(i):
+        for place in places:
+            expected[row, place] += 2 * x[row, place]
+    np.testing.assert_allclose(value, [[x[r, p] ** 2 for p in row] for r, row in enumerate(i)])
+    np.testing.assert_allclose(backward(residuals), expected)
+
+
 def test_source_is_the_code_that_runs():
     net = Scale()
     gradient = ops.GradOperation(True, True)(net, net.trainable_params())

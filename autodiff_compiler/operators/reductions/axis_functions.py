@@ -45,8 +45,9 @@ def _place(i: Type, shape: Shape, axis: int) -> str | None:
     if sizes is None or shape is None or len(sizes) != len(shape) or None in (*sizes, *shape):
         return None
     rank = len(shape)
+    counts = [dim if isinstance(dim, int) else f"{{i}}.shape[{n}]" for n, dim in enumerate(sizes)]
     parts = (
-        [f"np.arange({size}){_UPRIGHT[rank - place]}" for place, size in enumerate(sizes)]
+        [f"np.arange({count}){_UPRIGHT[rank - place]}" for place, count in enumerate(counts)]
         if rank < len(_UPRIGHT)
         else []
     )
