@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from autodiff_compiler.common.context import OF_REQUEST, SETTINGS
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
 from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType, TupleType, Type
@@ -119,6 +120,8 @@ class _Writer:
     """
 
     checks_hooks = True
+    #: The numbers of hoisted tensors that the called function reads and checks.
+    unread: frozenset[int] = frozenset()
 
     def __init__(
         self,
@@ -179,7 +182,7 @@ class _Writer:
 
     def _checks(self, arguments: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """Returns lines that refuse a call unlike the earlier one, and their constants."""
-        guard, constants = guard_lines(self.compiled.guards, self.compiled.hoisted)
+        guard, constants = guard_lines(self.compiled.guards, self.compiled.hoisted, self.unread)
         checks = [*arguments, *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
             values = {name: getattr(self.request, name) for name in OF_REQUEST}
@@ -405,6 +408,8 @@ class _DirectWriter(_Writer):
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.packing = self._packing()
+        sources = [item.source for item in self.compiled.hoisted]
+        self.unread = frozenset(n for n, source in enumerate(sources) if _is_unhooked(source))
 
     def _packing(self) -> Any:
         request, returned = self.request, self.unit.loaded.packing
@@ -435,11 +440,15 @@ class _DirectWriter(_Writer):
         inputs = [self.slots[slot] for slot in compiled.dynamic_slots]
         names = [f"a{slot}" for slot in compiled.dynamic_slots]
         names += [f"h{number}" for number in range(len(compiled.hoisted))]
-        is_tensor = [type(each) is Tensor for each in inputs] + [False] * len(compiled.hoisted)
+        holders = [Tensor if type(each) is Tensor else None for each in inputs]
+        holders += [
+            type(item.source) if number in self.unread else None
+            for number, item in enumerate(compiled.hoisted)
+        ]
         if self.request.sens == "given":
             names.append("sens")
-            is_tensor.append(self.unit.returns_tensors)
-        run = self.unit.loaded.direct(self.packing, is_tensor, self.unit.returns_tensors)
+            holders.append(Tensor if self.unit.returns_tensors else None)
+        run = self.unit.loaded.direct(self.packing, holders, self.unit.returns_tensors)
         lines, constants = self._checks(self._arguments())
         lines += [
             f"outcome = {self.constant(run)}({', '.join(names)})",
@@ -450,8 +459,13 @@ class _DirectWriter(_Writer):
         return lines, self.constants | constants
 
     def _array(self, name: str, dtype: np.dtype, shape: Any, kind: str = "Tensor") -> list[str]:
-        """Returns a line that refuses a Parameter; the C function refuses all else."""
-        return [f"if type({name}) is not Tensor: return False"] if kind == "Tensor" else []
+        """Returns no lines: the C function refuses an argument that does not fit."""
+        return []
+
+
+def _is_unhooked(source: Any) -> bool:
+    """True if this is a tensor or Parameter without hooks, which C reads and checks."""
+    return type(source) in (Tensor, Parameter) and source._hooks == ()
 
 
 def _holds_list(structure: Any) -> bool:

@@ -15,7 +15,7 @@ import ast
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -57,22 +57,25 @@ def compile_guards(guards: Iterable[Guard], hoisted: Iterable[Hoisted] = ()) -> 
 
 
 def guard_lines(
-    guards: Iterable[Guard], hoisted: Iterable[Hoisted] = ()
+    guards: Iterable[Guard], hoisted: Iterable[Hoisted] = (), unread: Container[int] = ()
 ) -> tuple[list[str], dict[str, Any]]:
     """Returns the lines of a guard and the constants ``c0``, ``c1`` … that they name.
 
     A line returns False or raises if a guard fails. After the lines, the hoisted arrays are
-    ``h0``, ``h1`` ….
+    ``h0``, ``h1`` …. Of those whose numbers are ``unread`` it is the tensors themselves: their
+    classes, hooks, dtypes and shapes are checked elsewhere.
     """
     writer = _Writer()
-    guards, hoisted = tuple(guards), tuple(hoisted)
+    hoisted = tuple(hoisted)
+    checked = {f"{item.path}._hooks" for n, item in enumerate(hoisted) if n in unread}
+    guards = [guard for guard in guards if guard.path not in checked]
     writer.count(item.path for item in hoisted if item.read and item.path)
     writer.count(a.path for a in guards if a.test != "absent")
     writer.count(a.value for a in guards if a.test in ("the same", "another"))
     for guard in guards:
         writer.add(guard)
     for number, item in enumerate(hoisted):
-        writer.same_signature(f"h{number}", item)
+        writer.same_signature(f"h{number}", item, number not in unread)
     return writer.lines, writer.constants
 
 
@@ -201,16 +204,20 @@ class _Writer:
             expected = self.constant(frozen(value))
             self.refuse_if(f"not {self.constant(_identical)}({path}, {expected})")
 
-    def same_signature(self, name: str, item: Hoisted) -> None:
+    def same_signature(self, name: str, item: Hoisted, is_read: bool) -> None:
         type_ = item.type
         if item.read and item.path:
             self.lines.append(f"{name} = {self.evaluate(item.path)}")
-            self.refuse_if(f"{name}.__class__ is not {self.constant(type(item.source))}")
-            if not _is_array(item.source):
-                self.lines.append(f"{name} = {name}._data")
-            self.same_type(name, type_)
+            if is_read:
+                self.refuse_if(f"{name}.__class__ is not {self.constant(type(item.source))}")
+                if not _is_array(item.source):
+                    self.lines.append(f"{name} = {name}._data")
+                self.same_type(name, type_)
             return
         source = self.constant(item.source)
+        if not is_read:
+            self.lines.append(f"{name} = {source}")
+            return
         self.lines.append(f"{name} = {source if _is_array(item.source) else source + '._data'}")
         if isinstance(type_, ScalarType):
             kind = {"int": int, "float": float, "bool": bool}[type_.kind]

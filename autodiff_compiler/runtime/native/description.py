@@ -24,13 +24,13 @@ import numpy as np
 class Array(NamedTuple):
     """An array. Each size is a number or the name of a symbolic size.
 
-    ``is_tensor`` is true for the array of a Tensor. An input may then be a Tensor or a Parameter
-    without hooks. An output is a new Tensor.
+    ``holder`` is the class of the Tensor or Parameter that holds the array, if one does. An input
+    must then be exactly of this class, and without hooks. An output is a new Tensor.
     """
 
     dtype: str
     shape: tuple[int | str, ...]
-    is_tensor: bool = False
+    holder: type[Any] | None = None
 
 
 class Number(NamedTuple):

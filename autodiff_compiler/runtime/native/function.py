@@ -10,8 +10,6 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.runtime.native.build import Library, build
 from autodiff_compiler.runtime.native.description import Array, Description, ErrorRow, Input
@@ -56,14 +54,21 @@ def repaired(inputs: Sequence[Input], arguments: Sequence[Any]) -> tuple[Any, ..
         if not isinstance(wanted, Array):
             results.append(argument)
             continue
-        if wanted.is_tensor and (type(argument) not in (Tensor, Parameter) or argument._hooks):
+        if wanted.holder and (type(argument) is not wanted.holder or argument._hooks):
             return False
-        array = argument._data if wanted.is_tensor else argument
+        array = argument._data if wanted.holder else argument
         if not _is_of_type(wanted, array):
             return False
         array = _copied_if_needed(array, np.dtype(wanted.dtype))
-        results.append(wrap(array) if wanted.is_tensor else array)
+        results.append(_new_holder(wanted.holder, array) if wanted.holder else array)
     return tuple(results)
+
+
+def _new_holder(holder: type[Any], array: np.ndarray) -> Any:
+    """Returns an object of this class that holds the array, and that C alone sees."""
+    thing: Any = object.__new__(holder)
+    thing._data, thing._hooks = array, ()
+    return thing
 
 
 def _copied_if_needed(array: Any, dtype: np.dtype) -> np.ndarray:

@@ -70,7 +70,7 @@ typedef struct {
 } Time;
 
 static struct Python {
-    const void *array_type, *float_type, *int_type, *tensor_type, *parameter_type;
+    const void *array_type, *float_type, *int_type, *tensor_type;
     Object *not_implemented, *true_object, *empty_tuple;
     Object *(*new_array)(const void *type, int rank, const intptr_t *shape, int type_number,
                          const intptr_t *strides, void *data, int item_bytes, int flags,
@@ -119,7 +119,8 @@ enum { ARRAY, FLOAT, INT, BOOL, SCALAR };
 
 /* An input or output. A dimension of -1 - k is the size of number k. */
 typedef struct {
-    int32_t kind, type_number, rank, is_tensor;
+    int32_t kind, type_number, rank;
+    const void *holder; /* the class of the Tensor or Parameter around an array, or NULL */
     const int64_t *shape;
     Descriptor *descriptor;
 } Argument;
@@ -138,7 +139,7 @@ typedef struct {
     int64_t symbols, sizes;  /* how many sizes are unified, and how many there are */
     int64_t least_size;      /* of a unified size */
     int64_t workspace_bytes; /* -1 - k: the size of number k */
-    int64_t needs_services, needs_workspace, is_long, takes_tensors;
+    int64_t needs_services, needs_workspace, is_long, takes_holders;
 } Description;
 
 enum { SPARE_WORKSPACES = 4 };
@@ -417,9 +418,9 @@ static Object **slot(Object *object, intptr_t offset) {
     return (Object **)((char *)object + offset);
 }
 
-/* Returns the array of a Tensor or Parameter without hooks, with a reference, or NULL. */
-static Object *hold_array(Object *object) {
-    if (object->type != py.tensor_type && object->type != py.parameter_type) return NULL;
+/* Returns the array in an object of this class without hooks, with a reference, or NULL. */
+static Object *hold_array(Object *object, const void *holder) {
+    if (object->type != holder) return NULL;
     if (*slot(object, py.hooks_offset) != py.empty_tuple) return NULL;
     Object *array = *slot(object, py.data_offset);
     if (array) py.increment(array);
@@ -428,7 +429,7 @@ static Object *hold_array(Object *object) {
 
 static bool read_array(const Description *about, const Argument *input, Object *object,
                        Frame *frame, int64_t place) {
-    if (input->is_tensor) object = frame->held[place] = hold_array(object);
+    if (input->holder) object = frame->held[place] = hold_array(object, input->holder);
     if (!object || object->type != py.array_type) return false;
     const Array *array = (const Array *)object;
     const Descriptor *descriptor = array->descriptor;
@@ -542,7 +543,7 @@ static Object *pack(const Description *about, const int32_t **packing, Object **
     if (what >= 0) {
         Object *result = results[what];
         results[what] = NULL;
-        return about->outputs[what].is_tensor ? make_tensor(result) : result;
+        return about->outputs[what].holder ? make_tensor(result) : result;
     }
     Object *tuple = py.tuple_new(-1 - what);
     for (int32_t k = 0; tuple && k < -1 - what; k++) {
@@ -631,7 +632,7 @@ static Object *run_in(Plan *plan, Object *const *arguments, void *memory) {
         }
         if (!result) drop(frame.results, about->output_count);
     }
-    if (about->takes_tensors) drop(frame.held, about->input_count);
+    if (about->takes_holders) drop(frame.held, about->input_count);
     return result;
 }
 

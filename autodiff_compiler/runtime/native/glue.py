@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.runtime.native.blas import find_blas
 from autodiff_compiler.runtime.native.build import Library, build
@@ -54,7 +53,7 @@ class _Argument(ctypes.Structure):
         ("kind", ctypes.c_int32),
         ("type_number", ctypes.c_int32),
         ("rank", ctypes.c_int32),
-        ("is_tensor", ctypes.c_int32),
+        ("holder", ctypes.c_void_p),
         ("shape", _Sizes),
         ("descriptor", ctypes.c_void_p),
     )
@@ -75,7 +74,7 @@ class _Description(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("symbols", "sizes", "least_size")),
         ("workspace_bytes", ctypes.c_int64),
         *((name, ctypes.c_int64) for name in ("needs_services", "needs_workspace", "is_long")),
-        ("takes_tensors", ctypes.c_int64),
+        ("takes_holders", ctypes.c_int64),
     )
 
 
@@ -127,9 +126,7 @@ def make_callable(
         needs_services=description.services,
         needs_workspace=workspace != 0,
         is_long=description.is_long,
-        takes_tensors=any(
-            isinstance(each, Array) and each.is_tensor for each in description.inputs
-        ),
+        takes_holders=any(isinstance(each, Array) and each.holder for each in description.inputs),
     )
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Description))
     function: Callable[..., Any] = make(_glue(compiler, folder).address("make_callable"))(
@@ -143,15 +140,15 @@ def _argument(end: Input | Output, size_numbers: dict[str, int], alive: list[Any
     if isinstance(end, Number):
         return _Argument(kind=_KINDS[end.kind])
     dtype = np.dtype(end.dtype)
-    shape = end.shape if isinstance(end, Array) else ()
+    shape, holder = (end.shape, end.holder) if isinstance(end, Array) else ((), None)
     sizes = [size_numbers[size] if isinstance(size, str) else size for size in shape]
     array = (ctypes.c_int64 * len(sizes))(*sizes)
-    alive += [dtype, array]
+    alive += [dtype, holder, array]
     return _Argument(
         kind=_KINDS["array" if isinstance(end, Array) else "scalar"],
         type_number=dtype.num,
         rank=len(sizes),
-        is_tensor=getattr(end, "is_tensor", False),
+        holder=None if holder is None else id(holder),
         shape=array,
         descriptor=id(dtype),
     )
@@ -179,7 +176,7 @@ def _initialise(library: Library) -> None:
     """Gives the library the addresses of all that it uses of Python, NumPy and the BLAS."""
     table = [
         numpy_address("PyArray_Type"),
-        *map(id, (float, int, Tensor, Parameter, NotImplemented, True, ())),
+        *map(id, (float, int, Tensor, NotImplemented, True, ())),
         *map(numpy_address, ("PyArray_New", "PyArray_Scalar")),
         *map(python_address, _FUNCTIONS),
         *_clock(),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.interface import Compiled
 from autodiff_compiler.runtime.native.description import (
     Array,
@@ -40,16 +41,17 @@ class LoadedNative:
         return packing
 
     def direct(
-        self, packing: Packing, takes_tensors: Sequence[bool], returns_tensors: bool
+        self, packing: Packing, holders: Sequence[type[Any] | None], returns_tensors: bool
     ) -> Callable[..., Any]:
         """Returns a built-in function that runs the joint function and packs its results.
 
-        It takes tensors and arrays as they come, and returns NotImplemented for other ones.
+        It takes arrays, and tensors and Parameters whose classes are the ``holders``. It returns
+        NotImplemented for other arguments.
         """
         (about,) = self.compiled.native
         inputs = tuple(
-            each._replace(is_tensor=is_tensor) if isinstance(each, Array) else each
-            for each, is_tensor in zip(about.inputs, takes_tensors, strict=True)
+            each._replace(holder=holder) if isinstance(each, Array) else each
+            for each, holder in zip(about.inputs, holders, strict=True)
         )
         outputs = about.outputs
         if returns_tensors:
@@ -63,8 +65,8 @@ class LoadedNative:
 
 def _as_tensor(output: Output) -> Output:
     if isinstance(output, Array):
-        return output._replace(is_tensor=True)
-    return Array(output.dtype, (), True) if isinstance(output, Scalar) else output
+        return output._replace(holder=Tensor)
+    return Array(output.dtype, (), Tensor) if isinstance(output, Scalar) else output
 
 
 def _callable(text: str, description: Description) -> Callable[..., Any]:

@@ -278,11 +278,11 @@ def test_functions_are_freed_with_their_libraries(
     assert libraries[0]() is None
 
 
-def with_tensors(about: Description) -> Description:
-    """Returns a description in which all arrays are those of Tensors."""
+def with_tensors(about: Description, holder: type = Tensor) -> Description:
+    """Returns a description in which inputs are Tensors or Parameters, and outputs Tensors."""
     ends = (
-        [each._replace(is_tensor=True) if isinstance(each, Array) else each for each in many]
-        for many in (about.inputs, about.outputs)
+        [each._replace(holder=kind) if isinstance(each, Array) else each for each in many]
+        for many, kind in ((about.inputs, holder), (about.outputs, Tensor))
     )
     inputs, outputs = map(tuple, ends)
     return replace(about, inputs=inputs, outputs=outputs)
@@ -294,8 +294,10 @@ def tensor_squares(c_compiler: Compiler) -> Any:
 
 
 @pytest.mark.parametrize("make", [Tensor, Parameter])
-def test_tensors_and_parameters(tensor_squares: Any, make: Any) -> None:
-    x = make(X)
+def test_tensors_and_parameters(c_compiler: Compiler, make: Any) -> None:
+    tensor_squares = load_native(SQUARES, with_tensors(CALL_SQUARES, make), c_compiler)
+    x, other = make(X), Parameter(X) if make is Tensor else Tensor(X)
+    assert tensor_squares(other, 0.5) is NotImplemented
     value, (d_x, d_y) = tensor_squares(x, 0.5)
     assert type(d_x) is Tensor and d_x._hooks == () and not hasattr(d_x, "_init")
     check_squares((value, (d_x.asnumpy(), d_y)))
