@@ -413,7 +413,7 @@ class _DirectWriter(_Writer):
 
     def _packing(self) -> Any:
         request, returned = self.request, self.unit.loaded.packing
-        if request.tangent or _holds_list(self.compiled.structure):
+        if _holds_list(self.compiled.structure):
             return None
         if any(type(slot) is Tensor and slot._hooks for slot in self.slots):
             return None
@@ -436,7 +436,7 @@ class _DirectWriter(_Writer):
 
     def text(self) -> tuple[list[str], dict[str, Any]]:
         """Returns the lines of the function's body, and the constants."""
-        compiled = self.compiled
+        compiled, arguments = self.compiled, self._arguments()
         inputs = [self.slots[slot] for slot in compiled.dynamic_slots]
         names = [f"a{slot}" for slot in compiled.dynamic_slots]
         names += [f"h{number}" for number in range(len(compiled.hoisted))]
@@ -448,8 +448,11 @@ class _DirectWriter(_Writer):
         if self.request.sens == "given":
             names.append("sens")
             holders.append(Tensor if self.unit.returns_tensors else None)
+        names += self.dots
+        moved = (self.slots[slot] for slot in compiled.positions if self.dots)
+        holders += [Tensor if type(each) is Tensor else None for each in moved]
         run = self.unit.loaded.direct(self.packing, holders, self.unit.returns_tensors)
-        lines, constants = self._checks(self._arguments())
+        lines, constants = self._checks(arguments)
         lines += [
             f"outcome = {self.constant(run)}({', '.join(names)})",
             "if outcome is NotImplemented: return False",

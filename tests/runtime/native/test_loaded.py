@@ -13,6 +13,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, nn, ops
 from autodiff_compiler.errors import CallError, SensitivityError
+from autodiff_compiler.ops.transforms.tangent import TangentFunction
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
 from autodiff_compiler.runtime.native import Compiler
 from autodiff_compiler.runtime.native.loaded import LoadedNative
@@ -127,6 +128,21 @@ def test_a_sensitivity_is_one_more_argument() -> None:
         gradient(TENSOR, TENSOR)
     with pytest.raises(CallError, match="dtype float32 of the output"):
         gradient(TENSOR, Tensor(np.float64(1)))
+
+
+def test_a_tangent_is_one_builtin() -> None:
+    tangent, ones = TangentFunction(cubes, 2, (0, 1)), Tensor(np.ones(3, np.float32))
+    for _ in range(3):
+        tangent(TENSOR, ones, ones, TENSOR)
+    assert direct(tangent) is not None and tangent.fast_call is not None
+    value, dot = tangent.fast_call(cubes, (TENSOR, ones, ones, TENSOR))
+    x = TENSOR.asnumpy()
+    np.testing.assert_allclose(value.asnumpy(), np.sum(x**3), rtol=1e-6)
+    np.testing.assert_allclose(dot.asnumpy(), np.sum(3 * x**2 + x**4), rtol=1e-6)
+    two = Tensor(np.float32(2))
+    assert tangent.fast_call(cubes, (TENSOR, ones, two, TENSOR)) is False
+    _, dot = tangent(TENSOR, ones, two, TENSOR)  # a tangent is broadcast
+    np.testing.assert_allclose(dot.asnumpy(), np.sum(6 * x**2 + x**4), rtol=1e-6)
 
 
 def test_a_parameter_that_changes_is_seen() -> None:
