@@ -351,7 +351,9 @@ def _shared(low: Lowering, child: Lowering, outcome: Any) -> frozenset[Any]:
 def _in_caller(low: Lowering, child: Lowering, value: Any) -> Any:
     """Returns a tensor of ``child`` as the caller sees it."""
     thing = child.original(value)
-    return child.caller_values.get(value, value) if thing is value else low.lift(thing)
+    if isinstance(thing, Value):
+        return child.caller_values.get(value, value)
+    return low.lift(thing)
 
 
 def unpacked(

@@ -69,3 +69,29 @@ def test_gradients_through_a_parameter_that_was_passed_on() -> None:
     d_x, (d_w, d_v) = ms.grad(net, 0, net.trainable_params())(Tensor([3.0]))
     # w + 10 v, both as they are held: no gradient passes through what was stored in them.
     assert (d_x.tolist(), d_w.tolist(), d_v.tolist()) == ([0.0], [1.0], [10.0])
+
+
+class Held(nn.Cell):
+    """A Cell with a method and a property that return its Parameter by way of an operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor([10.0]))
+        self.identity = ops.Identity()
+
+    @property
+    def same(self):
+        return self.identity(self.w)
+
+    def itself(self):
+        return self.identity(self.w)
+
+
+@pytest.mark.parametrize("read", [lambda held: held.same, lambda held: held.itself()])
+def test_a_method_returns_the_parameter_that_its_caller_wrote(read) -> None:
+    @ms.jit
+    def written(held, x):
+        ops.assign(held.w, x)
+        return read(held) + 1.0
+
+    assert written(Held(), Tensor([2.0])).tolist() == [3.0]
