@@ -30,6 +30,15 @@ class Costs:
     #: on one thread: below, the kernel in C takes .8 to 1.1 times OpenBLAS's time. For 256 rows
     #: and 1024 columns of 1024 terms it takes 1.35 times as long.
     blas_product_terms: int = 2**23
+    #: A loop of at least this many iterations copies the right matrix of a product before it.
+    #: Chosen, not measured.
+    packed_operand_iterations: int = 4
+    #: The rows of the result from which this pays. A product of fewer rows reads the matrix as it
+    #: is. Measured at 32 rows, 128 columns and 128 terms.
+    packed_operand_rows: int = 13
+    #: The size of a row of a panel, to which such a matrix is copied: that of the vectors of a tile
+    #: on every machine. A product does not copy rows of this size again.
+    operand_panel_bytes: int = 2**7
     #: The most rows of a matrix that a C function inverts or factorises. It takes .6 to 1.4 times
     #: LAPACK's time for 128 rows, and .8 to 2.8 times for 256 (one thread).
     eliminated_rows: int = 128

@@ -100,7 +100,7 @@ def fills(statement: Statement, buffer: Buffer) -> bool:
         if not _same_element(statement, buffer, others):
             return False
     if isinstance(statement, Product):
-        return not steps and _is_filled_by(statement, buffer)
+        return _is_filled_by(statement, buffer, steps)
     if not isinstance(statement, Store) or statement.buffer is not buffer or statement.combine:
         return False
     reads = [a for a in summary_of(statement).accesses if not a.writes]
@@ -119,7 +119,7 @@ def _same_element(statement: Statement, buffer: Buffer, others: list) -> bool:
     )
 
 
-def _is_filled_by(product: Product, buffer: Buffer) -> bool:
+def _is_filled_by(product: Product, buffer: Buffer, steps: Sequence[tuple[Scalar, int]]) -> bool:
     result, (m, n) = product.result, (product.m, product.n)
     if (
         result.buffer is not buffer
@@ -133,7 +133,7 @@ def _is_filled_by(product: Product, buffer: Buffer) -> bool:
         return False
     rows, columns = Scalar("i", "int64"), Scalar("j", "int64")
     at = result.at + Affine(0, ((rows, result.strides[0]), (columns, result.strides[1])))
-    return covers(at, [(rows, m), (columns, n)], buffer.size)
+    return covers(at, [*steps, (rows, m), (columns, n)], buffer.size)
 
 
 def covers(at: Affine, steps: Sequence[tuple[Scalar, int]], size: int) -> bool:

@@ -21,8 +21,8 @@ NAMES = frozenset(
         *(
             f"{name}_{short}"
             for name in (
-                "Vector Four Places LANES COLUMNS SLOTS HEIGHT tile turn copy_columns copy_rows dot"
-                " dots long_dots product large_product"
+                "Vector Four Places LANES COLUMNS SLOTS PANEL HEIGHT tile turn copy_columns"
+                " copy_rows dot dots long_dots product large_product"
             ).split()
             for short in ("f32", "f64")
         ),
@@ -60,6 +60,7 @@ enum {{
   LANES_{short} = VECTOR_BYTES / sizeof({type}),
   COLUMNS_{short} = 2 * LANES_{short},
   SLOTS_{short} = 64 / sizeof({type}),
+  PANEL_{short} = 128 / sizeof({type}), /* rows that are not longer need no copy */
   HEIGHT_{short} = 288 / sizeof({type}) /* rows of a block */
 }};
 
@@ -266,7 +267,7 @@ static void product_{short}(
         const int64_t width = n - j < COLUMNS_{short} ? n - j : COLUMNS_{short};
         const {type} *right = b + q * b0 + j * b1;
         int64_t step = b0;
-        if (b1 != 1 || width < COLUMNS_{short} || height > 2 * TILE_ROWS) {{
+        if (b1 != 1 || width < COLUMNS_{short} || (height > 2 * TILE_ROWS && b0 > PANEL_{short})) {{
           copy_columns_{short}(depth, width, columns, right, b0, b1);
           right = columns, step = COLUMNS_{short};
         }}

@@ -12,6 +12,7 @@ from autodiff_compiler.passes.nests.block_reductions import block_reductions
 from autodiff_compiler.passes.nests.collapse_loops import collapse_loops
 from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
+from autodiff_compiler.passes.nests.pack_operands import pack_operands
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
 from autodiff_compiler.passes.nests.remove_copies import remove_copies
 from autodiff_compiler.passes.nests.replace_loads import replace_loads
@@ -61,6 +62,11 @@ NEST_PASSES: tuple[Pass, ...] = (
         block_reductions,
     ),
     Pass(
+        "pack_operands",
+        "Operand packing: a matrix that a loop multiplies with is copied to panels before it.",
+        pack_operands,
+    ),
+    Pass(
         "assign_workspace",
         "Workspace assignment: large temporaries that are not live at once share bytes.",
         assign_workspace,
@@ -71,7 +77,8 @@ BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 #: The order in which they run. A pass may run again on what the others left.
 ORDER = tuple(
     "store_first_sums remove_copies fuse_loops contract_arrays contract_arrays store_first_sums"
-    " promote_to_scalars collapse_loops replace_loads block_reductions assign_workspace".split()
+    " promote_to_scalars collapse_loops replace_loads block_reductions pack_operands"
+    " assign_workspace".split()
 )
 
 
