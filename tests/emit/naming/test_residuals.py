@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,34 @@ def test_the_sensitivity_of_a_loss_is_not_passed(loss: nn.Cell, level: int) -> N
         ms.check_grads(net, (f(2, 3), 2 * f(2, 4)))
     finally:
         ms.set_context(opt_level=1)
+
+
+@pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss()])
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_the_sensitivity_is_folded_for_sizes_that_a_run_knows(loss: nn.Cell, level: int) -> None:
+    """The text of symbolic sizes has the gradients of each text of fixed sizes."""
+    ms.set_seed(1)
+    net = WithLoss(loss)
+    options: dict[str, Any] = {"get_by_list": True, "opt_level": level}
+    symbolic = ms.gradient_source(net, "f32[b,3]", "f32[b,4]", **options)
+    assert "np.float32(1)" not in symbolic and "broadcast_to" not in symbolic
+    values = {each.name.replace(".", "_"): each.asnumpy() for each in net.trainable_params()}
+    for size in (2, 5):
+        inputs = (f(size, 3), f(size, 4)[::-1].copy())
+        fixed = ms.gradient_source(net, *inputs, **options)
+        ours, theirs = (gradients_of(text, inputs, values) for text in (symbolic, fixed))
+        assert len(ours) == len(theirs) == len(values)
+        for mine, other in zip(ours, theirs):
+            assert mine.dtype == other.dtype
+            np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-7)
+
+
+def gradients_of(text: str, inputs: tuple[np.ndarray, ...], values: dict[str, np.ndarray]) -> Any:
+    module: dict[str, Any] = {}
+    exec(text, module)
+    forward, backward = module["with_loss_forward"], module["with_loss_backward"]
+    names = [name for name in inspect.signature(forward).parameters if name != "work"]
+    return backward(forward(*inputs, *(values[name] for name in names[len(inputs) :])))
 
 
 class TwoLosses(WithLoss):

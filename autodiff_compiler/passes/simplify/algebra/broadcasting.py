@@ -41,10 +41,11 @@ EXACT_SUMS = ("float32", "float64")
 def _without_broadcast(match: Match) -> Any:
     """Returns ``narrow + x`` for ``broadcast_to(narrow) + x``, if x has the full shape.
 
-    If no operand has, the sum is computed on fewer elements and broadcast after.
+    If no operand has, the sum is computed on fewer elements and broadcast after. A symbolic size is
+    the same number everywhere, so equal types have equal shapes.
     """
     type_ = match.op.result.type
-    if not isinstance(type_, ArrayType) or not type_.is_static:
+    if not isinstance(type_, ArrayType) or type_.shape is None or None in type_.shape:
         return None
     inner = [match.argument_of(operand, "broadcast_to") for operand in match.operands]
     for place, narrow in enumerate(inner):
@@ -52,8 +53,10 @@ def _without_broadcast(match: Match) -> Any:
             operands = list(match.operands)
             operands[place] = narrow
             result = match.op.opdef(*operands)
-            is_full = result.type == type_
-            return result if is_full else OPERATORS["broadcast_to"](result, shape=type_.shape)
+            if result.type == type_:
+                return result
+            if type_.is_static:
+                return OPERATORS["broadcast_to"](result, shape=type_.shape)
     return None
 
 
