@@ -100,9 +100,7 @@ def loss_forward(x, y, w, b, v):
 def loss_backward(residuals):
     x, v, h, error, error_times_error = residuals
     # 31| return (error * error).mean()
-    d_out = np.float32(1)
-    d_out_over_size = d_out / error_times_error.size
-    d_error = np.broadcast_to(d_out_over_size, error_times_error.shape) * error
+    d_error = error / error_times_error.size
     d_error_1 = d_error + d_error
     # 30| error = ops.matmul(h, self.v) - y
     d_h = np.dot(d_error_1, v.T)
