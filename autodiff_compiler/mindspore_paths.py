@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from autodiff_compiler import amp, nn
@@ -63,7 +64,9 @@ def install(package: ModuleType) -> None:
     """Makes the paths importable below ``package``, and attributes of the modules above them."""
     name = package.__name__
     for path, module in PATHS.items():
-        sys.modules[f"{name}.{path}"] = module or package
+        sys.modules[f"{name}.{path}"] = here = module or package
+        if here.__spec__ is None:  # importlib's find_spec refuses a module without one
+            here.__spec__ = ModuleSpec(here.__name__, None)
         above, _, last = path.rpartition(".")
         parent = sys.modules.get(f"{name}.{above}" if above else name)
         if parent is not None:

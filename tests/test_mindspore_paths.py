@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 
 import numpy as np
@@ -136,3 +137,8 @@ def test_a_subclass_convolves_with_a_weight_of_its_own() -> None:
     out = net(ops.ones((1, 2, 5, 5))).asnumpy()[0, :, 1:-1, 1:-1]
     np.testing.assert_allclose(out, np.broadcast_to(net.bias.asnumpy()[:, None, None], out.shape),
                                atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_importlib_sees_every_path(path: str) -> None:
+    assert importlib.util.find_spec(f"autodiff_compiler.{path}") is not None
