@@ -187,6 +187,16 @@ class Costs:
     #: not measured.
     sum_chain_terms: int = 2**6
 
+    # ---- Long bodies of loops in C.
+
+    #: The operations on vectors from which the body of a loop is divided. Measured on twelve
+    #: operators in a row and their gradient, of 370: one loop takes 1.5 times as long. The smaller
+    #: bodies of other benchmarks have 60 to 150. These were not measured.
+    distributed_operations: int = 200
+    #: The largest number of such operations in one of its loops, unless one function has more.
+    #: Chosen for about one function in each loop, not measured.
+    operations_of_part: int = 48
+
     # ---- Source of single operators.
 
     #: Windows of up to this many elements are unrolled to slices; longer ones are a loop over

@@ -11,6 +11,7 @@ from autodiff_compiler.passes.nests.assign_workspace import assign_workspace
 from autodiff_compiler.passes.nests.block_reductions import block_reductions
 from autodiff_compiler.passes.nests.collapse_loops import collapse_loops
 from autodiff_compiler.passes.nests.contract_arrays import contract_arrays
+from autodiff_compiler.passes.nests.distribute_loops import distribute_loops
 from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.pack_operands import pack_operands
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
@@ -67,6 +68,11 @@ NEST_PASSES: tuple[Pass, ...] = (
         pack_operands,
     ),
     Pass(
+        "distribute_loops",
+        "Loop distribution: a vector loop with a long body becomes several shorter ones.",
+        distribute_loops,
+    ),
+    Pass(
         "assign_workspace",
         "Workspace assignment: large temporaries that are not live at once share bytes.",
         assign_workspace,
@@ -78,7 +84,7 @@ BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 ORDER = tuple(
     "store_first_sums remove_copies fuse_loops contract_arrays contract_arrays store_first_sums"
     " promote_to_scalars collapse_loops replace_loads block_reductions pack_operands"
-    " assign_workspace".split()
+    " distribute_loops assign_workspace".split()
 )
 
 
