@@ -349,9 +349,9 @@ def _shared(low: Lowering, child: Lowering, outcome: Any) -> frozenset[Any]:
 
 
 def _in_caller(low: Lowering, child: Lowering, value: Any) -> Any:
-    """Returns a tensor of ``child`` as the caller sees it."""
+    """Returns a member of a memory of ``child``, a tensor or a mark, as the caller sees it."""
     thing = child.original(value)
-    if isinstance(thing, Value):
+    if thing is value or isinstance(thing, Value):
         return child.caller_values.get(value, value)
     return low.lift(thing)
 

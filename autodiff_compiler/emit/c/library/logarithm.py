@@ -43,7 +43,7 @@ static inline split_result_f64 split_f64(double x) {
 """,
         words=_WORDS,
     ),
-    *both(
+    f64(
         """
 /* splits high + low, of which high is positive and at least normal */
 static inline split_result_f64 split_sum_f64(double high, double low) {
@@ -95,14 +95,12 @@ static inline double log_f64(double x) {
 """,
         (0.75, 0.9),
     ),
-    *both(
-        """
+    f64("""
 /* log(high + low), of which high is not denormal */
 static inline double log_sum_f64(double high, double low) {
   return log_joined_f64(split_sum_f64(high, low), high);
 }
-"""
-    ),
+"""),
     *both(
         """
 /* log(1 + x): 1 + x = 2^k (1 + f), where f = x / 2^k + (1 / 2^k - 1) */

@@ -26,7 +26,7 @@ static inline double from_bits_f64(uint64_t bits) {
   return view.number;
 }
 """),
-    *both(
+    f64(
         """
 /* an integer from 0 to 2^MANTISSA as a number */
 static inline double from_small_f64(uint64_t integer) {

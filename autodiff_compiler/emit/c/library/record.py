@@ -123,9 +123,13 @@ def name_of(text: str) -> str:
     return match[1] or match[2]
 
 
-def f64(template: str, ulp: float | None = None) -> CFunction:
+def f64(
+    template: str,
+    ulp: float | None = None,
+    words: Mapping[str, tuple[str, str]] | None = None,
+) -> CFunction:
     """Returns a function for ``double`` alone."""
-    text = expand(template, "f64")
+    text = expand(template, "f64", words)
     return CFunction(name_of(text), text, ulp)
 
 

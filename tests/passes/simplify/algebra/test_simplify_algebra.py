@@ -287,13 +287,18 @@ def test_every_rule_has_a_case() -> None:
     assert len({row.name for row in RULES}) == len(RULES)
 
 
+#: Rules after which a BLAS may add the terms in another order.
+REORDERED = {"matmul as few products"}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_rule(name: str, optimised: Optimised) -> None:
     params, result, before, after = CASES[name]
     function = parse_function(text(params, result, *before))
     verify(function, "typed")
     hits: dict[str, int] = {}
-    new = optimised(function, partial(simplify_algebra, fast=name in FAST, hits=hits), dce)
+    rules = partial(simplify_algebra, fast=name in FAST, hits=hits)
+    new = optimised(function, rules, dce, atol=1e-5 if name in REORDERED else 0.0)
     assert hits == {name: 1}
     bare = parse_function(text(params, result, *after))
     assert [op.name for op in new.body.ops] == [op.name for op in bare.body.ops]
