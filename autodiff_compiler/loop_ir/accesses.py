@@ -121,24 +121,28 @@ def _fails(statement: Statement) -> bool:
     return any(summary_of(each).may_fail for body in bodies(statement) for each in body)
 
 
-def _scalars(statement: Statement) -> tuple[set[Scalar], set[Scalar]]:
-    read: set[Scalar] = set()
-    written: set[Scalar] = set()
+def scalars_read_by_head(statement: Statement) -> set[Scalar]:
+    """Returns the scalars that a statement reads, without those that its bodies read."""
+    read = {scalar for at in positions(statement) for scalar in at.scalars}
     for expression in expressions(statement):
         for each in subexpressions(expression):
             if isinstance(each, Read):
                 read.add(each.scalar)
             elif isinstance(each, (Load, Position)):
                 read.update(each.at.scalars)
+    if isinstance(statement, Set) and statement.combine:
+        read.add(statement.scalar)
+    elif isinstance(statement, Loop) and isinstance(statement.extent, Scalar):
+        read.add(statement.extent)
+    return read
+
+
+def _scalars(statement: Statement) -> tuple[set[Scalar], set[Scalar]]:
+    read, written = scalars_read_by_head(statement), set()
     if isinstance(statement, (Let, Set)):
         written.add(statement.scalar)
-        if isinstance(statement, Set) and statement.combine:
-            read.add(statement.scalar)
     elif isinstance(statement, Loop):
         written.add(statement.index)
-        if isinstance(statement.extent, Scalar):
-            read.add(statement.extent)
-    read.update(scalar for at in positions(statement) for scalar in at.scalars)
     for body in bodies(statement):
         for inner in map(summary_of, body):
             read |= inner.scalars_read

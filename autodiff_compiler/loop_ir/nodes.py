@@ -7,7 +7,7 @@ have no effect. Statements run in order; a loop is the only one that repeats.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -389,6 +389,16 @@ def with_bodies(statement: Statement, new: tuple[Body, ...]) -> Statement:
         return replace(statement, test=new[0], body=new[1])
     assert isinstance(statement, If), statement
     return replace(statement, then=new[0], orelse=new[1])
+
+
+def map_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
+    """Returns a statement with its bodies changed; the same object if they are the same."""
+    return with_bodies(statement, tuple(map(change, bodies(statement))))
+
+
+def with_body(function: Function, body: Body) -> Function:
+    """Returns a function with another body; the same object if it is the same."""
+    return function if body is function.body else replace(function, body=body)
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:

@@ -1,8 +1,8 @@
-"""Rewrites of expressions and statements: every scalar, position or expression replaced."""
+"""Rewrites of expressions, statements and bodies: each part of one kind is replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.loop_ir.nodes import (
@@ -28,7 +28,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Store,
     While,
     bodies,
-    with_bodies,
+    map_bodies,
 )
 
 #: Returns an expression in place of another, whose operands are rewritten already.
@@ -59,9 +59,12 @@ def rewrite_body(body: Body, change: Rewrite, move: Move) -> Body:
 
 def rewrite_statement(statement: Statement, change: Rewrite, move: Move) -> Statement:
     """Returns a statement with all expressions and positions changed, also in its bodies."""
-    inner = tuple(rewrite_body(each, change, move) for each in bodies(statement))
-    if inner:
-        statement = with_bodies(statement, inner)
+    statement = map_bodies(statement, lambda body: rewrite_body(body, change, move))
+    return rewrite_head(statement, change, move)
+
+
+def rewrite_head(statement: Statement, change: Rewrite, move: Move) -> Statement:
+    """Returns a statement with its expressions and positions changed, but not its bodies."""
     if isinstance(statement, (Let, Set)):
         return replace(statement, value=rewrite_expression(statement.value, change, move))
     if isinstance(statement, Store):
@@ -84,6 +87,36 @@ def rewrite_statement(statement: Statement, change: Rewrite, move: Move) -> Stat
         details = (rewrite_expression(each, change, move) for each in statement.details)
         return replace(statement, details=tuple(details))
     return statement
+
+
+def rewrite_loops(body: Body, change: Callable[[Loop], Iterable[Statement]]) -> Body:
+    """Returns a body with statements in place of each loop, from the inside outward.
+
+    A loop that stays is the only statement in its place.
+    """
+    after: list[Statement] = []
+    for statement in body:
+        new = map_bodies(statement, lambda inner: rewrite_loops(inner, change))
+        after += change(new) if isinstance(new, Loop) else [new]
+    return changed_body(body, after)
+
+
+def without_statements(body: Body, is_dead: Callable[[Statement], bool]) -> Body:
+    """Returns a body without dead statements, and without the loops and branches left empty."""
+    after: list[Statement] = []
+    for statement in body:
+        if is_dead(statement):
+            continue
+        new = map_bodies(statement, lambda inner: without_statements(inner, is_dead))
+        if new is statement or isinstance(new, While) or any(bodies(new)):
+            after.append(new)
+    return changed_body(body, after)
+
+
+def changed_body(body: Body, after: Sequence[Statement]) -> Body:
+    """Returns the body of the statements ``after``: ``body`` itself if they are the same."""
+    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
+    return body if same else tuple(after)
 
 
 def with_parts(call: Call, change: Callable[[Part], Part]) -> Call:
@@ -117,10 +150,10 @@ def relocated(statement: Statement, relocate: Relocate) -> Statement:
 
 
 def _with_targets(statement: Statement, relocate: Relocate) -> Statement:
-    inner = bodies(statement)
-    if inner:
-        parts = (tuple(_with_targets(each, relocate) for each in body) for body in inner)
-        return with_bodies(statement, tuple(parts))
+    if bodies(statement):
+        return map_bodies(
+            statement, lambda body: tuple(_with_targets(each, relocate) for each in body)
+        )
     if isinstance(statement, Store):
         buffer, at = relocate(statement.buffer, statement.at)
         return replace(statement, buffer=buffer, at=at)
@@ -139,12 +172,9 @@ def _with_targets(statement: Statement, relocate: Relocate) -> Statement:
     return statement
 
 
-def renewed(body: Body) -> Body:
-    """Returns a copy of a body that defines scalars and indices of its own."""
-    return _renewed(body, {})
+def with_scalars(statement: Statement, new: Mapping[Scalar, Scalar]) -> Statement:
+    """Returns a statement that reads other scalars in place of some; its bodies do not change."""
 
-
-def _renewed(body: Body, new: dict[Scalar, Scalar]) -> Body:
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Read) and expression.scalar in new:
             return Read(new[expression.scalar])
@@ -153,28 +183,31 @@ def _renewed(body: Body, new: dict[Scalar, Scalar]) -> Body:
     def move(at: Affine) -> Affine:
         return Affine(at.constant, tuple((new.get(each, each), count) for each, count in at.terms))
 
-    after = []
-    for statement in body:
-        parts = tuple(_renewed_part(statement, each, new) for each in bodies(statement))
-        bare = with_bodies(statement, tuple(() for _ in parts)) if parts else statement
-        bare = rewrite_statement(bare, change, move)
-        if isinstance(bare, Let):
-            scalar = new[bare.scalar] = _copy(bare.scalar)
-            bare = replace(bare, scalar=scalar)
-        elif isinstance(bare, Set):
-            bare = replace(bare, scalar=new.get(bare.scalar, bare.scalar))
-        elif isinstance(bare, Loop):
-            extent = bare.extent
-            extent = extent if isinstance(extent, int) else new.get(extent, extent)
-            bare = replace(bare, index=new[bare.index], extent=extent)
-        after.append(with_bodies(bare, parts) if parts else bare)
-    return tuple(after)
+    return rewrite_head(statement, change, move)
 
 
-def _renewed_part(owner: Statement, body: Body, new: dict[Scalar, Scalar]) -> Body:
-    if isinstance(owner, Loop):
-        new[owner.index] = _copy(owner.index)
-    return _renewed(body, new)
+def renewed(body: Body) -> Body:
+    """Returns a copy of a body that defines scalars and indices of its own."""
+    return _renewed(body, {})
+
+
+def _renewed(body: Body, new: dict[Scalar, Scalar]) -> Body:
+    return tuple(_renewed_statement(each, new) for each in body)
+
+
+def _renewed_statement(statement: Statement, new: dict[Scalar, Scalar]) -> Statement:
+    if isinstance(statement, Loop):
+        index = new[statement.index] = _copy(statement.index)
+        extent = statement.extent
+        extent = extent if isinstance(extent, int) else new.get(extent, extent)
+        return replace(statement, index=index, extent=extent, body=_renewed(statement.body, new))
+    statement = map_bodies(statement, lambda body: _renewed(body, new))
+    statement = with_scalars(statement, new)
+    if isinstance(statement, Let):
+        new[statement.scalar] = _copy(statement.scalar)
+    if isinstance(statement, (Let, Set)):
+        return replace(statement, scalar=new.get(statement.scalar, statement.scalar))
+    return statement
 
 
 def _copy(scalar: Scalar) -> Scalar:

@@ -17,6 +17,7 @@ from autodiff_compiler.loop_ir.nodes import (
     Store,
     bodies,
     expressions,
+    map_bodies,
     subexpressions,
     walk,
     with_bodies,
@@ -57,3 +58,7 @@ def test_walks_reach_every_statement_and_expression() -> None:
     assert expressions(branch) == (Literal(True, "bool"),) and expressions(loop) == ()
     assert with_bodies(branch, bodies(branch)) is branch
     assert bodies(with_bodies(loop, ((store,),))) == ((store,),)
+    assert map_bodies(branch, lambda body: body) is branch
+    assert (
+        map_bodies(branch, lambda body: ()) != branch and map_bodies(store, lambda _: ()) is store
+    )

@@ -26,7 +26,17 @@ from autodiff_compiler.loop_ir.nodes import (
     While,
     walk,
 )
-from autodiff_compiler.loop_ir.rewrite import relocated, renewed, rewrite_body, substitute
+from autodiff_compiler.loop_ir.rewrite import (
+    changed_body,
+    relocated,
+    renewed,
+    rewrite_body,
+    rewrite_head,
+    rewrite_loops,
+    substitute,
+    with_scalars,
+    without_statements,
+)
 from tests.loop_ir.same import facts
 
 N, K, T = Scalar("i", "int64"), Scalar("k", "int64"), Scalar("t", "float64", mutable=True)
@@ -77,3 +87,43 @@ def test_elements_are_relocated_everywhere() -> None:
     moved = [access for each in after[:-1] for access in summary_of(each).accesses]
     assert moved and [a.at for a in moved] == [a.at + 100 for a in before]
     assert {a.buffer for each in after for a in summary_of(each).accesses} == {other}
+
+
+def test_a_head_changes_without_its_bodies() -> None:
+    branch = If(Read(T), (Store(X, Affine.of(N), Read(T)),))
+    after = rewrite_head(branch, lambda each: Literal(True, "bool"), lambda at: at + 1)
+    assert isinstance(after, If) and after.condition == Literal(True, "bool")
+    assert after.then is branch.then
+
+
+def test_other_scalars_are_read_in_expressions_and_positions() -> None:
+    other = Scalar("j", "int64")
+    after = with_scalars(Store(X, Affine.of(N, 2), Position(Affine.of(N))), {N: other})
+    assert isinstance(after, Store)
+    assert after.at == Affine.of(other, 2) and after.value == Position(Affine.of(other))
+
+
+def test_loops_are_replaced_from_the_inside_outward() -> None:
+    inner = Loop(K, 3, (Set(T, Literal(1.0, "float64"), "add"),))
+    outer = Loop(N, 4, (inner, If(Literal(True, "bool"), (inner,))))
+    seen = []
+
+    def change(loop: Loop) -> tuple[Loop, ...]:
+        seen.append(loop.index.name)
+        return (loop, loop) if loop.index is K else (loop,)
+
+    (after,) = rewrite_loops((outer,), change)
+    assert seen == ["k", "k", "i"] and isinstance(after, Loop)
+    assert [type(each).__name__ for each in walk(after.body)] == "Loop Set Loop Set If".split() + [
+        "Loop",
+        "Set",
+    ] * 2
+    assert rewrite_loops(BODY, lambda loop: (loop,)) is BODY
+
+
+def test_statements_go_with_the_loops_and_branches_that_they_leave_empty() -> None:
+    after = without_statements(BODY, lambda each: isinstance(each, (Set, Store)))
+    left = [type(each).__name__ for each in after]
+    assert left == "Let While Product Call Fail Reserve".split()
+    assert without_statements(BODY, lambda each: False) is BODY
+    assert changed_body(BODY, list(BODY)) is BODY

@@ -67,13 +67,13 @@ from autodiff_compiler.loop_ir.nodes import (
     Set,
     Statement,
     Store,
-    bodies,
     expressions,
+    map_bodies,
     subexpressions,
     walk,
-    with_bodies,
+    with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import renewed, substitute
+from autodiff_compiler.loop_ir.rewrite import renewed, rewrite_loops, substitute
 
 #: The value of each operation that changes no other one.
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
@@ -85,18 +85,7 @@ Block = Callable[[Affine, "int | Scalar", Mapping[Scalar, Scalar]], Body]
 
 def block_reductions(function: Function) -> Function:
     """Blocks the long reductions of a function."""
-    body = _blocked(function.body)
-    return function if body is function.body else replace(function, body=body)
-
-
-def _blocked(body: Body) -> Body:
-    after: list[Statement] = []
-    for statement in body:
-        inner = tuple(map(_blocked, bodies(statement)))
-        new = with_bodies(statement, inner) if inner else statement
-        after += _blocks(new) if isinstance(new, Loop) else [new]
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+    return with_body(function, rewrite_loops(function.body, _blocks))
 
 
 def _blocks(loop: Loop) -> Sequence[Statement]:
@@ -316,15 +305,13 @@ def _chains(
 
 def _redirected(body: Body, parts: Mapping[Scalar, Scalar]) -> Body:
     """Returns a body that adds to other sums."""
-    after = []
-    for statement in body:
-        inner = bodies(statement)
-        if inner:
-            statement = with_bodies(statement, tuple(_redirected(each, parts) for each in inner))
-        elif isinstance(statement, Set) and statement.scalar in parts:
-            statement = replace(statement, scalar=parts[statement.scalar])
-        after.append(statement)
-    return tuple(after)
+
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, Set) and statement.scalar in parts:
+            return replace(statement, scalar=parts[statement.scalar])
+        return map_bodies(statement, lambda inner: tuple(map(change, inner)))
+
+    return tuple(map(change, body))
 
 
 def _operation(name: str, *operands: Expression) -> Apply:

@@ -46,33 +46,26 @@ from autodiff_compiler.loop_ir.nodes import (
     Position,
     Read,
     Scalar,
-    Statement,
-    bodies,
     expressions,
     positions,
     subexpressions,
     walk,
-    with_bodies,
+    with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import rewrite_body
+from autodiff_compiler.loop_ir.rewrite import rewrite_body, rewrite_loops
 
 
 def collapse_loops(function: Function) -> Function:
     """Collapses the loops of a function, from the inside outward."""
-    body = tuple(map(_collapsed, function.body))
-    same = all(a is b for a, b in zip(body, function.body))
-    return function if same else replace(function, body=body)
+    return with_body(function, rewrite_loops(function.body, _collapsed))
 
 
-def _collapsed(statement: Statement) -> Statement:
-    inner = tuple(tuple(map(_collapsed, body)) for body in bodies(statement))
-    if any(a is not b for old, new in zip(bodies(statement), inner) for a, b in zip(old, new)):
-        statement = with_bodies(statement, inner)
-    if isinstance(statement, Loop) and len(statement.body) == 1:
-        (only,) = statement.body
-        if isinstance(only, Loop) and _is_contiguous(statement, only):
-            return _joined(statement, only)
-    return statement
+def _collapsed(loop: Loop) -> tuple[Loop]:
+    if len(loop.body) == 1:
+        (only,) = loop.body
+        if isinstance(only, Loop) and _is_contiguous(loop, only):
+            return (_joined(loop, only),)
+    return (loop,)
 
 
 def _is_contiguous(outer: Loop, inner: Loop) -> bool:

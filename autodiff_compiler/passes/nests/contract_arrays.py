@@ -37,7 +37,6 @@ func f(x: f64[24]) -> (y: f64[24]) {
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
 from typing import TypeAlias
 
@@ -52,10 +51,9 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     Store,
-    bodies,
-    with_bodies,
+    with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import relocated
+from autodiff_compiler.loop_ir.rewrite import relocated, without_statements
 
 #: A smaller buffer, the loop indices that its positions omit, and the least position.
 Contraction: TypeAlias = tuple[Buffer, frozenset[Scalar], int]
@@ -74,7 +72,7 @@ def contract_arrays(function: Function) -> Function:
             if contraction is not None:
                 smaller[buffer] = contraction
     body = _without_unread(_with_smaller(function.body, smaller))
-    return function if body is function.body else replace(function, body=body)
+    return with_body(function, body)
 
 
 def _contracted(buffer: Buffer, accesses: list[Access]) -> Contraction | None:
@@ -160,24 +158,13 @@ def _without_unread(body: Body) -> Body:
             for access in summary_of(statement).accesses
             if not access.writes
         }
-        after = _removed(body, read)
+
+        def is_dead(each: Statement, read: set[Buffer] = read) -> bool:
+            if not isinstance(each, Store) or each.buffer in read:
+                return False
+            return each.buffer.role == "temporary"
+
+        after = without_statements(body, is_dead)
         if after is body:
             return body
         body = after
-
-
-def _removed(body: Body, read: set[Buffer]) -> Body:
-    after: list[Statement] = []
-    for statement in body:
-        if (
-            isinstance(statement, Store)
-            and statement.buffer.role == "temporary"
-            and (statement.buffer not in read)
-        ):
-            continue
-        inner = tuple(_removed(each, read) for each in bodies(statement))
-        if isinstance(statement, Loop) and not inner[0]:
-            continue
-        after.append(with_bodies(statement, inner) if inner else statement)
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)

@@ -56,7 +56,6 @@ from autodiff_compiler.loop_ir.nodes import (
     Apply,
     Body,
     Buffer,
-    Expression,
     Function,
     Let,
     Load,
@@ -65,13 +64,17 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     Store,
-    bodies,
     expressions,
     subexpressions,
-    with_bodies,
+    with_body,
 )
 from autodiff_compiler.loop_ir.operations import FUNCTIONS_OF_FLOATS
-from autodiff_compiler.loop_ir.rewrite import renewed, rewrite_statement, substitute
+from autodiff_compiler.loop_ir.rewrite import (
+    renewed,
+    rewrite_loops,
+    substitute,
+    with_scalars,
+)
 
 #: The instructions of an operation on a vector of floats, counted for AVX2; one if it has no row.
 #: Most functions are polynomials. Some reduce an angle, or have a table.
@@ -88,18 +91,7 @@ _INSTRUCTIONS: Mapping[str, int] = {
 
 def distribute_loops(function: Function) -> Function:
     """Distributes the long innermost loops of a function."""
-    body = _distributed(function.body)
-    return function if body is function.body else replace(function, body=body)
-
-
-def _distributed(body: Body) -> Body:
-    after: list[Statement] = []
-    for statement in body:
-        inner = tuple(map(_distributed, bodies(statement)))
-        new = with_bodies(statement, inner) if inner else statement
-        after += _loops(new) if isinstance(new, Loop) else [new]
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+    return with_body(function, rewrite_loops(function.body, _loops))
 
 
 def _loops(loop: Loop) -> Sequence[Statement]:
@@ -230,21 +222,7 @@ class _Parts:
             loaded = Load(self.buffers[scalar], at) if scalar in self.buffers else let.value
             body.append(Let(copy, loaded, let.span))
         for each in self.groups[place]:
-            body.append(_with_scalars(each, new))
+            body.append(with_scalars(each, new))
             if isinstance(each, Let) and each.scalar in self.buffers:
                 body.append(Store(self.buffers[each.scalar], at, Read(each.scalar), "", each.span))
         return replace(self.loop, index=index, body=substitute(tuple(body), {self.loop.index: at}))
-
-
-def _with_scalars(statement: Statement, new: Mapping[Scalar, Scalar]) -> Statement:
-    """Returns a statement that reads other scalars in place of some."""
-
-    def change(expression: Expression) -> Expression:
-        if isinstance(expression, Read) and expression.scalar in new:
-            return Read(new[expression.scalar])
-        return expression
-
-    def move(at: Affine) -> Affine:
-        return Affine(at.constant, tuple((new.get(each, each), count) for each, count in at.terms))
-
-    return rewrite_statement(statement, change, move)

@@ -36,6 +36,7 @@ func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 from autodiff_compiler.loop_ir.accesses import Access, depends, span_within, summary_of
@@ -47,15 +48,15 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     bodies,
-    with_bodies,
+    map_bodies,
+    with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import substitute
+from autodiff_compiler.loop_ir.rewrite import changed_body, substitute
 
 
 def fuse_loops(function: Function) -> Function:
     """Fuses the loops of a function, from the outside inward."""
-    body = fused_body(function.body, ())
-    return function if body is function.body else replace(function, body=body)
+    return with_body(function, fused_body(function.body, ()))
 
 
 def fused_body(body: Body, around: tuple[Scalar, ...]) -> Body:
@@ -72,10 +73,8 @@ def fused_body(body: Body, around: tuple[Scalar, ...]) -> Body:
     after = []
     for statement in statements:
         inner = (*around, statement.index) if isinstance(statement, Loop) else around
-        parts = tuple(fused_body(each, inner) for each in bodies(statement))
-        after.append(with_bodies(statement, parts) if parts else statement)
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+        after.append(map_bodies(statement, partial(fused_body, around=inner)))
+    return changed_body(body, after)
 
 
 def _partner(statements: list[Statement], second: int, around: tuple[Scalar, ...]) -> int | None:

@@ -35,6 +35,7 @@ func f(x: f64[80], w: f64[320]) -> (y: f64[2560]) {
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from autodiff_compiler.cost_model import costs
@@ -52,10 +53,11 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     Store,
-    bodies,
+    map_bodies,
     walk,
-    with_bodies,
+    with_body,
 )
+from autodiff_compiler.loop_ir.rewrite import changed_body
 
 #: A matrix, with the numbers of its rows and columns.
 Operand: TypeAlias = tuple[Matrix, int, int]
@@ -63,8 +65,7 @@ Operand: TypeAlias = tuple[Matrix, int, int]
 
 def pack_operands(function: Function) -> Function:
     """Packs the right matrices that loops of a function multiply with in each iteration."""
-    body = _packed(function.body, frozenset())
-    return function if body is function.body else replace(function, body=body)
+    return with_body(function, _packed(function.body, frozenset()))
 
 
 def _packed(body: Body, around: frozenset[Scalar]) -> Body:
@@ -75,10 +76,8 @@ def _packed(body: Body, around: frozenset[Scalar]) -> Body:
             after += [_copy(operand, buffer) for operand, buffer in panels.items()]
             statement = _with_panels(statement, panels)
         inside = around | {statement.index} if isinstance(statement, Loop) else around
-        inner = tuple(_packed(each, inside) for each in bodies(statement))
-        after.append(with_bodies(statement, inner) if inner else statement)
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+        after.append(map_bodies(statement, partial(_packed, around=inside)))
+    return changed_body(body, after)
 
 
 def _panels(loop: Loop, around: frozenset[Scalar]) -> dict[Operand, Buffer]:
@@ -129,16 +128,12 @@ def _copy(operand: Operand, to: Buffer) -> Loop:
 def _with_panels(statement: Loop, panels: dict[Operand, Buffer]) -> Loop:
     """Returns a loop that multiplies with panels in place of operands."""
 
-    def changed(body: Body) -> Body:
-        return tuple(map(change, body))
-
     def change(each: Statement) -> Statement:
         if isinstance(each, Product) and _operand(each) in panels:
             return _by_panels(each, panels[_operand(each)])
-        inner = tuple(map(changed, bodies(each)))
-        return with_bodies(each, inner) if inner else each
+        return map_bodies(each, lambda body: tuple(map(change, body)))
 
-    return replace(statement, body=changed(statement.body)) if panels else statement
+    return replace(statement, body=tuple(map(change, statement.body))) if panels else statement
 
 
 def _by_panels(product: Product, panels: Buffer) -> Loop:

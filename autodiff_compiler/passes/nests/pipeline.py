@@ -16,6 +16,7 @@ from autodiff_compiler.passes.nests.fuse_loops import fuse_loops
 from autodiff_compiler.passes.nests.pack_operands import pack_operands
 from autodiff_compiler.passes.nests.promote_to_scalars import promote_to_scalars
 from autodiff_compiler.passes.nests.remove_copies import remove_copies
+from autodiff_compiler.passes.nests.remove_dead_scalars import remove_dead_scalars
 from autodiff_compiler.passes.nests.replace_loads import replace_loads
 from autodiff_compiler.passes.nests.store_first_sums import store_first_sums
 from autodiff_compiler.passes.registry import EVERY_LEVEL, OPTIMISED, Pass
@@ -73,6 +74,11 @@ NEST_PASSES: tuple[Pass, ...] = (
         distribute_loops,
     ),
     Pass(
+        "remove_dead_scalars",
+        "Dead code elimination: a scalar that no stored value depends on is not computed.",
+        remove_dead_scalars,
+    ),
+    Pass(
         "assign_workspace",
         "Workspace assignment: large temporaries that are not live at once share bytes.",
         assign_workspace,
@@ -84,7 +90,7 @@ BY_NAME: Mapping[str, Pass] = {each.name: each for each in NEST_PASSES}
 ORDER = tuple(
     "store_first_sums remove_copies fuse_loops contract_arrays contract_arrays store_first_sums"
     " promote_to_scalars collapse_loops replace_loads block_reductions pack_operands"
-    " distribute_loops assign_workspace".split()
+    " distribute_loops remove_dead_scalars assign_workspace".split()
 )
 
 

@@ -29,7 +29,7 @@ func f(x: f64[9]) -> (y: f64[9], sum: f64[1]) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -48,10 +48,10 @@ from autodiff_compiler.loop_ir.nodes import (
     Statement,
     Store,
     bodies,
+    map_bodies,
     walk,
-    with_bodies,
 )
-from autodiff_compiler.loop_ir.rewrite import rewrite_expression, rewrite_statement
+from autodiff_compiler.loop_ir.rewrite import rewrite_expression, rewrite_head
 
 
 def promote_to_scalars(function: Function) -> Function:
@@ -128,7 +128,7 @@ def _with_scalars(body: Body, scalars: Mapping[Buffer, Scalar]) -> Body:
     def visit(inside: Body) -> Body:
         after: list[Statement] = []
         for statement in inside:
-            parts = tuple(map(visit, bodies(statement)))
+            new = map_bodies(statement, visit)
             if isinstance(statement, Store) and statement.buffer in scalars:
                 value = rewrite_expression(statement.value, change, lambda at: at)
                 scalar = scalars[statement.buffer]
@@ -138,19 +138,7 @@ def _with_scalars(body: Body, scalars: Mapping[Buffer, Scalar]) -> Body:
                     defined.add(statement.buffer)
                     after.append(Let(scalar, value, statement.span))
                 continue
-            if parts:
-                statement = with_bodies(statement, parts)
-            after.append(_expressions_changed(statement, change))
+            after.append(rewrite_head(new, change, lambda at: at))
         return tuple(after)
 
     return visit(body)
-
-
-def _expressions_changed(
-    statement: Statement, change: Callable[[Expression], Expression]
-) -> Statement:
-    if bodies(statement):
-        shallow = with_bodies(statement, tuple(() for _ in bodies(statement)))
-        rewritten = rewrite_statement(shallow, change, lambda at: at)
-        return with_bodies(rewritten, bodies(statement))
-    return rewrite_statement(statement, change, lambda at: at)

@@ -45,7 +45,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from autodiff_compiler.loop_ir.accesses import Access, span_within, summary_of
 from autodiff_compiler.loop_ir.liveness import covers, fills, is_filled_first
@@ -62,18 +63,17 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     Store,
-    bodies,
+    map_bodies,
     walk,
-    with_bodies,
+    with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import relocated, rewrite_statement
+from autodiff_compiler.loop_ir.rewrite import changed_body, relocated, rewrite_statement
 
 
 def remove_copies(function: Function) -> Function:
     """Removes the copies of a function that it can do without."""
     uses = Counter(access.buffer for each in function.body for access in summary_of(each).accesses)
-    body = _without_copies(function.body, uses, True)
-    return function if body is function.body else replace(function, body=body)
+    return with_body(function, _without_copies(function.body, uses, True))
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,8 @@ def _without_copies(body: Body, uses: Counter[Buffer], is_outermost: bool) -> Bo
             or _write_target(after, place, copy, uses, is_outermost)
         ):
             place += 1
-    for place, statement in enumerate(after):
-        inner = tuple(_without_copies(each, uses, False) for each in bodies(statement))
-        after[place] = with_bodies(statement, inner) if inner else statement
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+    inside = partial(_without_copies, uses=uses, is_outermost=False)
+    return changed_body(body, [map_bodies(each, inside) for each in after])
 
 
 def _copy_of(nest: Statement) -> _Copy | None:

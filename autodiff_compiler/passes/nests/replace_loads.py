@@ -53,10 +53,10 @@ from autodiff_compiler.loop_ir.nodes import (
     Store,
     bodies,
     expressions,
+    map_bodies,
     walk,
-    with_bodies,
 )
-from autodiff_compiler.loop_ir.rewrite import rewrite_statement
+from autodiff_compiler.loop_ir.rewrite import rewrite_head, rewrite_loops
 
 #: An element of a buffer: equal positions have equal keys.
 Key: TypeAlias = tuple[Buffer, int, frozenset[tuple[Scalar, int]]]
@@ -66,7 +66,8 @@ Values: TypeAlias = Mapping[Key, Expression]
 
 def replace_loads(function: Function) -> Function:
     """Replaces the loads of elements that are in a scalar already, or can be."""
-    return replace(function, body=_replaced(_hoisted(function.body), {}))
+    hoisted = rewrite_loops(function.body, _with_fixed_loads)
+    return replace(function, body=_replaced(hoisted, {}))
 
 
 def _key(buffer: Buffer, at: Affine) -> Key:
@@ -74,16 +75,6 @@ def _key(buffer: Buffer, at: Affine) -> Key:
 
 
 # ---- loads of loops
-
-
-def _hoisted(body: Body) -> Body:
-    """Returns a body whose loops have their fixed elements loaded before them."""
-    after: list[Statement] = []
-    for statement in body:
-        inner = tuple(map(_hoisted, bodies(statement)))
-        new = with_bodies(statement, inner) if inner else statement
-        after += _with_fixed_loads(new) if isinstance(new, Loop) else [new]
-    return tuple(after)
 
 
 def _with_fixed_loads(loop: Loop) -> list[Statement]:
@@ -190,9 +181,8 @@ def _with_values(statement: Statement, values: Values) -> Statement:
             return values.get(_key(expression.buffer, expression.at), expression)
         return expression
 
-    inner = bodies(statement)
-    if not inner:
-        return rewrite_statement(statement, change, lambda at: at)
+    if not bodies(statement):
+        return rewrite_head(statement, change, lambda at: at)
     summary = summary_of(statement)
     stays = {
         key: value
@@ -200,13 +190,8 @@ def _with_values(statement: Statement, values: Values) -> Statement:
         if key[0] not in summary.buffers_written
         and summary.scalars_written.isdisjoint(scalar for scalar, _ in key[2])
     }
-    new = with_bodies(statement, tuple(_replaced(each, stays) for each in inner))
-    if isinstance(new, If):
-        bare = replace(new, then=(), orelse=())
-        condition = rewrite_statement(bare, change, lambda at: at)
-        assert isinstance(condition, If)
-        return replace(new, condition=condition.condition)
-    return new
+    new = map_bodies(statement, lambda body: _replaced(body, stays))
+    return rewrite_head(new, change, lambda at: at) if isinstance(new, If) else new
 
 
 def _forget(values: dict[Key, Expression], statement: Statement) -> None:

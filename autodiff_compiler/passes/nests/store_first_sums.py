@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -53,11 +54,12 @@ from autodiff_compiler.loop_ir.nodes import (
     Scalar,
     Statement,
     Store,
-    bodies,
     expressions,
+    map_bodies,
     subexpressions,
-    with_bodies,
+    with_body,
 )
+from autodiff_compiler.loop_ir.rewrite import changed_body
 
 
 class _Piece(NamedTuple):
@@ -70,9 +72,7 @@ class _Piece(NamedTuple):
 
 def store_first_sums(function: Function) -> Function:
     """Replaces zeros, and the sums on them, by stores."""
-    uses = _uses(function.body)
-    body = _stored(function.body, uses, True)
-    return function if body is function.body else replace(function, body=body)
+    return with_body(function, _stored(function.body, _uses(function.body), True))
 
 
 def _uses(body: Body) -> Counter[Buffer]:
@@ -86,11 +86,8 @@ def _stored(body: Body, uses: Counter[Buffer], is_outermost: bool) -> Body:
         outlives = zeros and (is_outermost or uses[zeros.buffer] > _uses(body)[zeros.buffer])
         if not (zeros and outlives and _without_zeros(after, place, zeros)):
             place += 1
-    for place, statement in enumerate(after):
-        inner = tuple(_stored(each, uses, False) for each in bodies(statement))
-        after[place] = with_bodies(statement, inner) if inner else statement
-    same = len(after) == len(body) and all(a is b for a, b in zip(after, body))
-    return body if same else tuple(after)
+    inside = partial(_stored, uses=uses, is_outermost=False)
+    return changed_body(body, [map_bodies(each, inside) for each in after])
 
 
 def _zeros(statement: Statement) -> Store | None:
@@ -178,5 +175,4 @@ def _with_stores(statement: Statement, buffer: Buffer) -> Statement:
     """Returns a statement whose sums in a buffer are stores."""
     if isinstance(statement, Store) and statement.buffer is buffer:
         return replace(statement, combine="")
-    inner = tuple(tuple(_with_stores(each, buffer) for each in body) for body in bodies(statement))
-    return with_bodies(statement, inner) if inner else statement
+    return map_bodies(statement, lambda body: tuple(_with_stores(each, buffer) for each in body))
