@@ -100,7 +100,6 @@ RUN_BY: dict[str, str] = {
     ),
     "frontend.control_flow.branches": THROWN,
     "frontend.control_flow.carries": THROWN,
-    "frontend.control_flow.carry_aliasing": THROWN,
     "frontend.control_flow.comprehensions": (
         "frontend/test_syntax.py::test_value_and_gradient[comprehensions]"
     ),

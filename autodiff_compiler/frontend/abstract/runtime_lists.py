@@ -97,16 +97,19 @@ def is_out_of_range(owner: Value, at: Any) -> Any:
 
 
 def item_as_value(low: Evaluator, item: Any, owner: Value) -> Any:
-    """Returns an item as a compile-time value. Its tensors may be any of the list's."""
+    """Returns an item as a compile-time value. Its tensors may be any of the list's.
+
+    A row that is read by its position lies in the array as that is now, which ``owner`` was before
+    the loop.
+    """
     if isinstance(item.type, TupleType):
         item = low.unpacked(item)
     if not isinstance(owner.type, ListType) and not low.compilation.numpy:
         return item
+    aliases = low.compilation.aliases
     for leaf in leaves(item):
-        low.compilation.aliases.set_aliases(leaf, low.compilation.aliases.of(owner))
-        low.compilation.aliases.set_is_array(
-            leaf, None if isinstance(owner.type, ListType) else False
-        )
+        aliases.set_aliases(leaf, aliases.of(owner) | aliases.of(leaf))
+        aliases.set_is_array(leaf, None if isinstance(owner.type, ListType) else False)
     if isinstance(item, Value) and isinstance(item.type, ListType):
         return low.allocate("list", item)
     return item
