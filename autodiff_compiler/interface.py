@@ -193,6 +193,7 @@ class Guard:
     'another'    not the object at another path.
     'special'    a class, and a pair: the name of a method, and the result of ``special`` for it.
     'like'       an array of this dtype and shape.
+    'not written'  no Parameter that is at one of the paths, or that is one of the objects.
     'whole'      an array without elements that share memory.
     'apart'      a tuple of arrays, and a pair of numbers. None of the arrays before the second
                  number shares memory with another one from the first number on.

@@ -199,6 +199,7 @@ def _lower_once(
     hoisted = _hoisted_inputs(root, outlined)
     _guard_slots(compilation, slots)
     _guard_distinct_memory(compilation, outlined.function, hoisted)
+    _guard_unwritten_arguments(compilation, outlined.function.span)
     compilation.guard_replaceable()
     compilation.guard_array_types([item.source for item in hoisted])
     return TypedProgram(
@@ -342,6 +343,17 @@ def _guard_distinct_memory(
         ends = len(rows[0]), len(written)
         path = f"({', '.join(ordered)})"
         compilation.guards[path, "apart"] = Guard(path, "apart", ends, first)
+
+
+def _guard_unwritten_arguments(compilation: Compilation, span: Span) -> None:
+    """Records that no argument is a Parameter that the function writes to."""
+    parameters = [write.target for write in compilation.written.values() if write.name is None]
+    written = tuple(compilation.path(each) or each for each in parameters)
+    if not written or compilation.numpy:
+        return
+    for argument, path in compilation.arguments.items():
+        if isinstance(argument.type, ArrayType):
+            compilation.guards[path, "not written"] = Guard(path, "not written", written, span)
 
 
 def _array_paths(

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.interface import (
@@ -92,6 +93,11 @@ _NOT_SEPARATE = {
         "the function tests with 'is' whether two arguments are the same object, and this call "
         "passes one object for both",
         "pass a copy of one of them, or pass the answer as a bool argument",
+    ),
+    "not written": (
+        "this function writes to a Parameter, and in this call an argument is that Parameter: the "
+        "function would read the old value under the argument's name",
+        "pass a copy of its value: parameter * 1, or use the Parameter in place of the argument",
     ),
     "apart": (
         "this writes to an argument in place, and in this call another array that is read "
@@ -177,6 +183,11 @@ class _Writer:
     def another_object(self, path: str, other: str) -> None:
         self.refuse_if(f"{path} is {self.evaluate(other)}")
 
+    def no_written_parameter(self, path: str, written: Sequence[Any]) -> None:
+        paths = (self.evaluate(e) if isinstance(e, str) else self.constant(e) for e in written)
+        same = " or ".join(f"{path} is {each}" for each in paths)
+        self.refuse_if(f"isinstance({path}, {self.constant(Parameter)}) and ({same})")
+
     def no_overlap_inside(self, path: str, value: Any) -> None:
         self.refuse_if(f"{self.constant(overlaps_itself)}({path})")
 
@@ -252,6 +263,7 @@ CHECKS: dict[str, Callable[[_Writer, str, Any], None]] = {
     "another": _Writer.another_object,
     "like": _Writer.same_dtype_and_shape,
     "special": _Writer.same_special_method,
+    "not written": _Writer.no_written_parameter,
     "whole": _Writer.no_overlap_inside,
     "apart": _Writer.no_overlap_between,
 }

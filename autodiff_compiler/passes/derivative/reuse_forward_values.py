@@ -304,7 +304,7 @@ class _SmallFactor:
     def with_factor_replaced(self, small: AnyOperand, replacement: Replacement, depth: int) -> Any:
         """Returns ``small`` with the first factor replaced for which there is a replacement."""
         op = self.maker(small)
-        if op is None or op.role == "primal" or not depth:
+        if op is None or op.role == "primal" or len(op.results) != 1 or not depth:
             return None
         replaced = replacement(op)
         if replaced is not None or op.name not in ("mul", "div", "neg", *VIEWS):

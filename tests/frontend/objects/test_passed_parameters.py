@@ -6,6 +6,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler.errors import CompileError
 
 
 def subtracted(parameter, amount):
@@ -95,3 +96,31 @@ def test_a_method_returns_the_parameter_that_its_caller_wrote(read) -> None:
         return read(held) + 1.0
 
     assert written(Held(), Tensor([2.0])).tolist() == [3.0]
+
+
+class WritesAnother(nn.Cell):
+    """Writes to the Parameters of another Cell, and uses its argument afterwards."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.w = net.w
+
+    def construct(self, x, y=2.0):
+        self.w = self.w * y
+        return (x * x).sum()
+
+
+def test_an_argument_that_is_the_written_parameter_is_refused() -> None:
+    """The function would read the value before the write under the argument's name."""
+    net = Passed("a branch")
+    cell = WritesAnother(net)
+    for wanted in (ms.grad(cell), ms.jit(cell)):
+        with pytest.raises(CompileError, match="an argument is that Parameter"):
+            wanted(net.w)
+    assert net.w.asnumpy() == 1.0
+    assert ms.grad(cell)(net.v).asnumpy() == 10.0 and net.w.asnumpy() == 2.0
+    assert ms.grad(cell)(net.w * 1).asnumpy() == 4.0
+    for _ in range(3):  # by the fast path, too
+        ms.grad(cell)(net.v)
+    with pytest.raises(CompileError, match="an argument is that Parameter"):
+        ms.grad(cell)(net.w)

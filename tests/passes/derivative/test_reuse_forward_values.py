@@ -86,6 +86,10 @@ WORSE = {
         f"-%g: {S} = div %o, %a", f"-%v: {W} = mul %g, %c", f"-%y: {W} = add %u, %v", returns="%y",
     ),
     "an argument": times(f"-%g: {S} = mul %a, %s", c="%x"),
+    "a result of a loop": times(
+        f"%g: {S}, %n: int = for %k, %i in (0, 2, 1) carry (%p: {S} = %a) {{  # adjoint\n"
+        f"    %q: {S} = mul %p, %s  # adjoint\n    yield carry %q\n  }}",
+    ),
 }  # fmt: skip
 
 
