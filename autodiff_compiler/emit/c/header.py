@@ -37,7 +37,8 @@ _SERVICES = """\
                 is none. The functions release nothing: the caller does, when they have returned.
    product_f32  c = alpha a @ b + beta c, as cblas_sgemm for rows; product_f64 as cblas_dgemm. If
    product_f64  it is NULL, the functions multiply themselves.
-   poll         is not used.
+   poll         is called now and then in a long loop, if it is not NULL. If it does not return 0,
+                the function ends at once and returns 2.
    details      has room for 4 numbers. An error leaves those of its message there: an integer as
                 it is, a float by its bits as a double.
 */

@@ -16,7 +16,7 @@ from autodiff_compiler.loop_ir.nodes import Scalar
 RESERVED = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if"
     " inline int long register restrict return short signed sizeof static struct switch typedef"
-    " union unsigned void volatile while services workspace p Services"
+    " union unsigned void volatile while services workspace polls p Services"
     " alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class compl"
     " concept consteval constexpr constinit const_cast co_await co_return co_yield decltype delete"
     " dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autodiff_compiler.emit.c.expressions import ELEMENT_TYPES
+from autodiff_compiler.emit.c.polls import INTERRUPTED
 from autodiff_compiler.emit.c.source import COLUMNS, Entry, Parameter
 from autodiff_compiler.ir.types import SHORT
 
@@ -80,7 +81,9 @@ class Signature:
     def all_errors(self) -> tuple[tuple[int, str], ...]:
         """Every error that the function returns: number and message."""
         missing = (NO_MEMORY, "out of memory: reallocate of the services returned NULL")
-        return (*((missing,) if self.entry.tapes else ()), *self.errors)
+        ended = (INTERRUPTED, "interrupted: poll of the services returned true")
+        first = [*[missing] * bool(self.entry.tapes), *[ended] * self.entry.polls]
+        return (*first, *self.errors)
 
     @property
     def declarations(self) -> list[str]:

@@ -23,6 +23,7 @@ from autodiff_compiler.emit.c.expressions import (
 )
 from autodiff_compiler.emit.c.library import FUNCTIONS, functions_for
 from autodiff_compiler.emit.c.names import LINKED, Names
+from autodiff_compiler.emit.c.polls import poll_line, poll_period
 from autodiff_compiler.emit.c.products import product_lines
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
@@ -99,6 +100,7 @@ class Entry:
     workspace   the bytes of the workspace.
     services    True if the function takes services.
     tapes       the number of arrays that the services allocate in a call.
+    polls       True if a poll of the services may end it.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Entry:
     workspace: int
     services: bool
     tapes: int
+    polls: bool
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,8 @@ class _Emitter:
         parameters = {*function.inputs, *function.outputs}
         self.temporaries = [b for b in used if b not in parameters and not b.grows]
         self.growing = [b for b in used if b.grows]
-        self.services = bool(self.growing) or any(map(_needs_services, statements))
+        self.polls = any(map(_poll_period, statements))
+        self.services = self.polls or bool(self.growing) or any(map(_needs_services, statements))
         self.workspace = 0
 
     def function_lines(self) -> list[str]:
@@ -239,6 +243,7 @@ class _Emitter:
             self.workspace,
             self.services,
             len(self.growing),
+            self.polls,
         )
 
     # ---- the frame
@@ -278,7 +283,7 @@ class _Emitter:
             name = self.names(buffer)
             lines.append(f"  {ELEMENT_TYPES[buffer.dtype]} *{name} = 0;")
             lines.append(f"  int64_t {name}_capacity = 0;")
-        return lines
+        return [*lines, "  int64_t polls = 0;"] if self.polls else lines
 
     def _adapter(self) -> list[str]:
         arguments = []
@@ -324,8 +329,13 @@ class _Emitter:
         with self.names.block():
             self._body(loop.test, depth + 1)
             self._line(f"if (!{self.printer.text(loop.condition, UNARY)}) break;", depth + 1)
+            self._poll(loop, depth + 1)
             self._body(loop.body, depth + 1)
         self._line("}", depth)
+
+    def _poll(self, loop: Loop | While, depth: int) -> None:
+        if period := _poll_period(loop):
+            self._line(poll_line(period), depth)
 
     def _if(self, branch: If, depth: int) -> None:
         self._line(f"if ({self.printer.condition(branch.condition)}) {{", depth, branch.span)
@@ -356,7 +366,7 @@ class _Emitter:
         return f"{target} = {name}({target}, {value});"
 
     def _loop(self, loop: Loop, depth: int) -> None:
-        if loop.independent and _is_vector_loop(loop):
+        if _is_vector_loop(loop):
             sums = [self.names(each.scalar) for each in loop.body if isinstance(each, Set)]
             clause = f" reduction(+ : {', '.join(dict.fromkeys(sums))})" if sums else ""
             self._line(f"#pragma omp simd{clause}", depth)
@@ -365,6 +375,7 @@ class _Emitter:
             name = self.names.index(loop.index)
             head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++) {{"
             self._line(head, depth, loop.span)
+            self._poll(loop, depth + 1)
             self._body(loop.body, depth + 1)
         self._line("}", depth)
 
@@ -413,6 +424,13 @@ def _needs_services(statement: Statement) -> bool:
     return isinstance(statement, Fail) and bool(statement.details) or _is_large(statement)
 
 
+def _poll_period(statement: Statement) -> int:
+    """Returns the iterations from one poll to the next, or 0."""
+    if isinstance(statement, Loop):
+        return 0 if _is_vector_loop(statement) else poll_period(statement)
+    return poll_period(statement) if isinstance(statement, While) else 0
+
+
 def _is_large(statement: Statement) -> bool:
     """True for a product that a BLAS computes."""
     if not isinstance(statement, Product):
@@ -430,6 +448,8 @@ def _is_vector_loop(loop: Loop) -> bool:
     Two iterations may not combine with the same element, nor read what another one combines. A sum
     of floats has the order of the iterations: ``block_reductions`` gives it slots.
     """
+    if not loop.independent:
+        return False
     if not all(isinstance(each, (Let, Store)) or _is_integer_sum(each) for each in loop.body):
         return False
     accesses = summary_of(loop).accesses

@@ -1,0 +1,51 @@
+"""Polls in loops: a long call asks again and again whether it has to end, such as for Ctrl-C.
+
+A loop polls if its number of iterations is unknown, or if it is very long. A vector loop never
+does. The poll is rare enough to cost nothing, and a poll takes place every few milliseconds.
+"""
+
+from __future__ import annotations
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.loop_ir.nodes import Body, Call, Loop, Product, Statement, While, bodies
+
+#: The error of a function that a poll has ended.
+INTERRUPTED = 2
+
+
+def poll_period(loop: Loop | While) -> int:
+    """Returns the number of iterations from one poll to the next, a power of two; 0 for no poll."""
+    terms = _terms(loop.body) + (_terms(loop.test) if isinstance(loop, While) else 0)
+    extent = loop.extent if isinstance(loop, Loop) else None
+    if isinstance(extent, int) and extent * terms < costs().polled_terms:
+        return 0
+    period = costs().iterations_between_polls
+    while period > 1 and period * terms > costs().terms_between_polls:
+        period //= 2
+    return period
+
+
+def poll_line(period: int) -> str:
+    """Returns the statement at the start of an iteration."""
+    return (
+        f"if (++polls % {period} == 0 && services->poll && services->poll(services)) "
+        f"return {INTERRUPTED};"
+    )
+
+
+def _terms(body: Body) -> int:
+    return sum(map(_terms_of, body))
+
+
+def _terms_of(statement: Statement) -> int:
+    """Returns about how many elements a statement computes; a loop of unknown length polls."""
+    if isinstance(statement, Product):
+        return statement.m * statement.n * statement.k
+    if isinstance(statement, Call):
+        return 1 + sum(part.size for part in statement.parts)
+    inside = sum(map(_terms, bodies(statement)))
+    extent = statement.extent if isinstance(statement, Loop) else 1
+    return max(1, inside * (extent if isinstance(extent, int) else 1))
+
+
+__all__ = ["INTERRUPTED", "poll_line", "poll_period"]
