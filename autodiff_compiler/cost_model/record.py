@@ -39,12 +39,13 @@ class Costs:
     #: The size of a row of a panel, to which such a matrix is copied: that of the vectors of a tile
     #: on every machine. A product does not copy rows of this size again.
     operand_panel_bytes: int = 2**7
-    #: A loop of known length in C polls if it computes at least this many elements.
+    #: A loop of known length in C polls if it computes at least this many elements. Chosen, not
+    #: measured.
     polled_terms: int = 2**28
-    #: A loop polls after about this many elements, and after at most so many iterations. The limits
-    #: of polls are chosen, not measured.
-    terms_between_polls: int = 2**16
-    iterations_between_polls: int = 2**12
+    #: A loop polls after about this many elements. Chosen, not measured.
+    poll_period_terms: int = 2**16
+    #: The most iterations from one poll to the next. Chosen, not measured.
+    poll_period_iterations: int = 2**12
     #: The most rows of a matrix that a C function inverts or factorises. It takes .6 to 1.4 times
     #: LAPACK's time for 128 rows, and .8 to 2.8 times for 256 (one thread).
     eliminated_rows: int = 128

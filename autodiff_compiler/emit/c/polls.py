@@ -19,8 +19,8 @@ def poll_period(loop: Loop | While) -> int:
     extent = loop.extent if isinstance(loop, Loop) else None
     if isinstance(extent, int) and extent * terms < costs().polled_terms:
         return 0
-    period = costs().iterations_between_polls
-    while period > 1 and period * terms > costs().terms_between_polls:
+    period = costs().poll_period_iterations
+    while period > 1 and period * terms > costs().poll_period_terms:
         period //= 2
     return period
 
