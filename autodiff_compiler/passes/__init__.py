@@ -9,7 +9,8 @@ loops          loop-invariant code motion, loop fission, stacks for lists
 schedule       order and fusion of operations, for memory traffic
 destinations   the NumPy calls that can be given a destination (``out=``)
 memory         copies, in-place updates, tapes, buffer assignment
+nests          rewrites of loop nests, for C
 registry       the table of passes
 manager        applies passes, some of them up to a fixed point
-log, listing   records and lists passes for the command line
+log            records what each pass changed, for the command line
 """

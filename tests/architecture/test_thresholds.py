@@ -22,6 +22,7 @@ RULES = {
     "expressions.UNMIXED": "the precedence of operators of C",
     "source.FIRST_ERROR": "the interface of compiled functions",
     "source.COLUMNS": "layout of C source",
+    "polls.INTERRUPTED": "the interface of compiled functions",
     "signature.NO_MEMORY": "the interface of compiled functions",
     "formula.STEPS": "numbers that every float holds",
     "formula.BITS": "numbers that every float holds",

@@ -99,8 +99,8 @@ def is_out_of_range(owner: Value, at: Any) -> Any:
 def item_as_value(low: Evaluator, item: Any, owner: Value) -> Any:
     """Returns an item as a compile-time value. Its tensors may be any of the list's.
 
-    A row that is read by its position lies in the array as that is now, which ``owner`` was before
-    the loop.
+    ``owner`` is the array before the loop. A row may be read by its position: it lies in the array
+    of the iteration.
     """
     if isinstance(item.type, TupleType):
         item = low.unpacked(item)
