@@ -54,13 +54,13 @@ def rewrite_expression(expression: Expression, change: Rewrite, move: Move) -> E
 
 def rewrite_body(body: Body, change: Rewrite, move: Move) -> Body:
     """Returns a body with all expressions and positions changed, also in inner bodies."""
-    return tuple(rewrite_statement(each, change, move) for each in body)
+    return map_statements(body, lambda each: rewrite_head(each, change, move))
 
 
 def rewrite_statement(statement: Statement, change: Rewrite, move: Move) -> Statement:
     """Returns a statement with all expressions and positions changed, also in its bodies."""
-    statement = map_bodies(statement, lambda body: rewrite_body(body, change, move))
-    return rewrite_head(statement, change, move)
+    (after,) = rewrite_body((statement,), change, move)
+    return after
 
 
 def rewrite_head(statement: Statement, change: Rewrite, move: Move) -> Statement:
@@ -87,6 +87,15 @@ def rewrite_head(statement: Statement, change: Rewrite, move: Move) -> Statement
         details = (rewrite_expression(each, change, move) for each in statement.details)
         return replace(statement, details=tuple(details))
     return statement
+
+
+def map_statements(body: Body, change: Callable[[Statement], Statement]) -> Body:
+    """Returns a body with each statement changed, from the inside outward."""
+
+    def changed(statement: Statement) -> Statement:
+        return change(map_bodies(statement, lambda inner: map_statements(inner, change)))
+
+    return changed_body(body, [*map(changed, body)])
 
 
 def rewrite_loops(body: Body, change: Callable[[Loop], Iterable[Statement]]) -> Body:
@@ -146,14 +155,15 @@ def relocated(statement: Statement, relocate: Relocate) -> Statement:
                 return Load(buffer, at)
         return expression
 
-    return _with_targets(rewrite_statement(statement, change, lambda at: at), relocate)
+    (after,) = map_statements(
+        (statement,),
+        lambda each: _with_targets(rewrite_head(each, change, lambda at: at), relocate),
+    )
+    return after
 
 
 def _with_targets(statement: Statement, relocate: Relocate) -> Statement:
-    if bodies(statement):
-        return map_bodies(
-            statement, lambda body: tuple(_with_targets(each, relocate) for each in body)
-        )
+    """Returns a statement that writes other elements, and reads other matrices and parts."""
     if isinstance(statement, Store):
         buffer, at = relocate(statement.buffer, statement.at)
         return replace(statement, buffer=buffer, at=at)

@@ -16,9 +16,10 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.c.formula import Formula, formula_for, formula_like
 from autodiff_compiler.emit.c.header import header_text
+from autodiff_compiler.emit.c.return_codes import FIRST_ERROR
 from autodiff_compiler.emit.c.self_test import RecordedCall, self_test_text
 from autodiff_compiler.emit.c.signature import Port, Signature
-from autodiff_compiler.emit.c.source import FIRST_ERROR, title
+from autodiff_compiler.emit.c.source import title
 from autodiff_compiler.emit.outside_arrays import constant_arrays
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.interface import Hoisted, StaticSlot

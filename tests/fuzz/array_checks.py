@@ -268,10 +268,10 @@ class _ArrayTrial:
         raise Wrong(f"the {name} is {got}, but differences say {wanted}")
 
     def is_same_loss(self, form: Form, wider: Form, seed: int, n: int) -> bool:
-        """Return True if the loss in float64 is that of narrower inputs, but for rounding.
+        """Return True if inputs of float64 give the same loss, but for rounding.
 
-        It is not, for example, if a float32 array is compared with the float64 array that was
-        written to it: the rounding alone decides the comparison.
+        They do not if rounding decides a comparison, such as that of a float32 array with the
+        float64 array that was written to it.
         """
         one, other = (self.loss(each.inputs(self.seed + seed, n)) for each in (form, wider))
         return abs(one - other) <= self.tolerance(form) * max(1.0, abs(other))

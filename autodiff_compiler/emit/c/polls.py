@@ -1,16 +1,15 @@
 """Polls in loops: a long call asks again and again whether it has to end, such as for Ctrl-C.
 
 A loop polls if its number of iterations is unknown, or if it is very long. A vector loop never
-does. The poll is rare enough to cost nothing, and a poll takes place every few milliseconds.
+does. All loops of a function count their iterations in one variable. The periods are powers of two:
+a multiple of the longest one is a multiple of each, so that some loop polls in time.
 """
 
 from __future__ import annotations
 
 from autodiff_compiler.cost_model import costs
+from autodiff_compiler.emit.c.return_codes import INTERRUPTED
 from autodiff_compiler.loop_ir.nodes import Body, Call, Loop, Product, Statement, While, bodies
-
-#: The error of a function that a poll has ended.
-INTERRUPTED = 2
 
 
 def poll_period(loop: Loop | While) -> int:
@@ -48,4 +47,4 @@ def _terms_of(statement: Statement) -> int:
     return max(1, inside * (extent if isinstance(extent, int) else 1))
 
 
-__all__ = ["INTERRUPTED", "poll_line", "poll_period"]
+__all__ = ["poll_line", "poll_period"]

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autodiff_compiler.emit.c.expressions import ELEMENT_TYPES
-from autodiff_compiler.emit.c.polls import INTERRUPTED
+from autodiff_compiler.emit.c.return_codes import INTERRUPTED, NO_MEMORY
 from autodiff_compiler.emit.c.source import COLUMNS, Entry, Parameter
 from autodiff_compiler.ir.types import SHORT
-
-#: The error of a function that gets no memory from the services.
-NO_MEMORY = 1
 
 
 @dataclass(frozen=True)
@@ -133,4 +130,4 @@ def in_comment(text: str) -> str:
     return " ".join(text.replace("*/", "* /").replace("/*", "/ *").split())
 
 
-__all__ = ["NO_MEMORY", "Port", "Signature", "header_type", "in_comment", "macro_name", "wrapped"]
+__all__ = ["Port", "Signature", "header_type", "in_comment", "macro_name", "wrapped"]

@@ -25,6 +25,7 @@ from autodiff_compiler.emit.c.library import FUNCTIONS, functions_for
 from autodiff_compiler.emit.c.names import LINKED, Names
 from autodiff_compiler.emit.c.polls import poll_line, poll_period
 from autodiff_compiler.emit.c.products import product_lines
+from autodiff_compiler.emit.c.return_codes import FIRST_ERROR
 from autodiff_compiler.ir.types import SHORT, item_size
 from autodiff_compiler.loop_ir.accesses import summary_of
 from autodiff_compiler.loop_ir.nodes import (
@@ -55,8 +56,6 @@ from autodiff_compiler.loop_ir.nodes import (
 from autodiff_compiler.loop_ir.verifier import ALIGNMENT
 from autodiff_compiler.span import NOWHERE, Span
 
-#: The number of the first row of ``Function.errors``: smaller ones are memory and interrupts.
-FIRST_ERROR = 16
 SERVICES = """\
 typedef struct Services Services;
 struct Services {
@@ -203,7 +202,7 @@ class _Emitter:
         parameters = {*function.inputs, *function.outputs}
         self.temporaries = [b for b in used if b not in parameters and not b.grows]
         self.growing = [b for b in used if b.grows]
-        self.polls = any(map(_poll_period, statements))
+        self.polls = any(map(_iterations_per_poll, statements))
         self.services = self.polls or bool(self.growing) or any(map(_needs_services, statements))
         self.workspace = 0
 
@@ -334,7 +333,7 @@ class _Emitter:
         self._line("}", depth)
 
     def _poll(self, loop: Loop | While, depth: int) -> None:
-        if period := _poll_period(loop):
+        if period := _iterations_per_poll(loop):
             self._line(poll_line(period), depth)
 
     def _if(self, branch: If, depth: int) -> None:
@@ -424,7 +423,7 @@ def _needs_services(statement: Statement) -> bool:
     return isinstance(statement, Fail) and bool(statement.details) or _is_large(statement)
 
 
-def _poll_period(statement: Statement) -> int:
+def _iterations_per_poll(statement: Statement) -> int:
     """Returns the iterations from one poll to the next, or 0."""
     if isinstance(statement, Loop):
         return 0 if _is_vector_loop(statement) else poll_period(statement)

@@ -68,12 +68,11 @@ from autodiff_compiler.loop_ir.nodes import (
     Statement,
     Store,
     expressions,
-    map_bodies,
     subexpressions,
     walk,
     with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import renewed, rewrite_loops, substitute
+from autodiff_compiler.loop_ir.rewrite import map_statements, renewed, rewrite_loops, substitute
 
 #: The value of each operation that changes no other one.
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
@@ -309,9 +308,9 @@ def _redirected(body: Body, parts: Mapping[Scalar, Scalar]) -> Body:
     def change(statement: Statement) -> Statement:
         if isinstance(statement, Set) and statement.scalar in parts:
             return replace(statement, scalar=parts[statement.scalar])
-        return map_bodies(statement, lambda inner: tuple(map(change, inner)))
+        return statement
 
-    return tuple(map(change, body))
+    return map_statements(body, change)
 
 
 def _operation(name: str, *operands: Expression) -> Apply:

@@ -61,6 +61,7 @@ def collapse_loops(function: Function) -> Function:
 
 
 def _collapsed(loop: Loop) -> tuple[Loop]:
+    """Returns a loop joined with the only one in its body, if there is such a loop."""
     if len(loop.body) == 1:
         (only,) = loop.body
         if isinstance(only, Loop) and _is_contiguous(loop, only):

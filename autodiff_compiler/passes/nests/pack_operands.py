@@ -57,7 +57,7 @@ from autodiff_compiler.loop_ir.nodes import (
     walk,
     with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import changed_body
+from autodiff_compiler.loop_ir.rewrite import changed_body, map_statements
 
 #: A matrix, with the numbers of its rows and columns.
 Operand: TypeAlias = tuple[Matrix, int, int]
@@ -131,9 +131,9 @@ def _with_panels(statement: Loop, panels: dict[Operand, Buffer]) -> Loop:
     def change(each: Statement) -> Statement:
         if isinstance(each, Product) and _operand(each) in panels:
             return _by_panels(each, panels[_operand(each)])
-        return map_bodies(each, lambda body: tuple(map(change, body)))
+        return each
 
-    return replace(statement, body=tuple(map(change, statement.body))) if panels else statement
+    return replace(statement, body=map_statements(statement.body, change)) if panels else statement
 
 
 def _by_panels(product: Product, panels: Buffer) -> Loop:

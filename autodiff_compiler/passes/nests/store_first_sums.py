@@ -59,7 +59,7 @@ from autodiff_compiler.loop_ir.nodes import (
     subexpressions,
     with_body,
 )
-from autodiff_compiler.loop_ir.rewrite import changed_body
+from autodiff_compiler.loop_ir.rewrite import changed_body, map_statements
 
 
 class _Piece(NamedTuple):
@@ -118,7 +118,7 @@ def _without_zeros(body: list[Statement], place: int, zeros: Store) -> bool:
             return False
         pieces += [_piece(store.at, loops) for store, loops in sums]
         left -= sum(piece.size for piece in pieces[-count:] if piece is not None)
-        changed[number] = (_with_stores(body[number], buffer),)
+        changed[number] = _with_stores(body[number], buffer)
     if left or not _is_partition(pieces):
         return False
     body[:] = [new for k, old in enumerate(body) for new in changed.get(k, (old,))]
@@ -171,8 +171,12 @@ def _is_partition(pieces: Sequence[_Piece | None]) -> bool:
     return end == known[0].low + known[0].size
 
 
-def _with_stores(statement: Statement, buffer: Buffer) -> Statement:
+def _with_stores(statement: Statement, buffer: Buffer) -> Body:
     """Returns a statement whose sums in a buffer are stores."""
-    if isinstance(statement, Store) and statement.buffer is buffer:
-        return replace(statement, combine="")
-    return map_bodies(statement, lambda body: tuple(_with_stores(each, buffer) for each in body))
+
+    def change(each: Statement) -> Statement:
+        if isinstance(each, Store) and each.buffer is buffer:
+            return replace(each, combine="")
+        return each
+
+    return map_statements((statement,), change)
