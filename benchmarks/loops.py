@@ -17,6 +17,8 @@ from benchmarks.rounds import clock, interleaved
 
 SIZES = (10_000, 100_000, 400_000)
 LIMIT = 2.0
+#: How many items all rounds of a case have, with at least five rounds.
+ITEMS = 500_000
 #: How many items a row has.
 WIDTH = 8
 
@@ -122,8 +124,11 @@ CASES: dict[
 }
 
 
-def measured(name: str, n: int, rounds: int = 3) -> tuple[float, float]:
-    """The seconds of our gradient and of that by hand, for ``n`` items, after both agreed."""
+def measured(name: str, n: int, rounds: int | None = None) -> tuple[float, float]:
+    """Returns the median seconds of our gradient and of that by hand, after both agreed.
+
+    Small sizes have more rounds: a call of some milliseconds varies by a third.
+    """
     function, by_hand, shape = CASES[name]
     x = np.random.default_rng(n).uniform(-1, 1, shape(n))
     ours = ad.value_and_grad(function)
@@ -139,7 +144,7 @@ def measured(name: str, n: int, rounds: int = 3) -> tuple[float, float]:
 
         return one_round
 
-    times = interleaved({"ours": timed(ours), "hand": timed(by_hand)}, rounds)
+    times = interleaved({"ours": timed(ours), "hand": timed(by_hand)}, rounds or max(5, ITEMS // n))
     return times["ours"], times["hand"]
 
 
