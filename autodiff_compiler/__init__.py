@@ -11,7 +11,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from autodiff_compiler import amp, common, errors, mindspore_paths, nn, ops
+from autodiff_compiler import amp, common, errors, mindspore_paths, ops
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -87,6 +87,7 @@ from autodiff_compiler.ops.transforms.vmap import vmap
 from autodiff_compiler.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from autodiff_compiler import nn as nn
     from autodiff_compiler import numpy as numpy
     from autodiff_compiler.api import (
         compile_info,
@@ -109,13 +110,15 @@ _COMPILER = {
     "gradient_source": "generated_source",
     "jit": "api",
 }
+#: The modules that are imported at their first use, too.
+_MODULES = ("nn", "numpy")
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
     def __getattr__(name: str) -> Any:
-        if name == "numpy":  # imported at its first use, too
-            return importlib.import_module(f"{__name__}.numpy")
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
         if name not in _COMPILER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(
@@ -125,7 +128,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_COMPILER, "numpy"})
+    return sorted({*globals(), *_COMPILER, *_MODULES})
 
 
 install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))

@@ -13,7 +13,7 @@ from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import ArraySlot, Slot, StaticSlot
+from autodiff_compiler.interface.compiled import ArraySlot, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     COMPLEX,
     FLOAT,

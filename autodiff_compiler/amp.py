@@ -16,10 +16,6 @@ from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.mutable import jit_class
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm
-
-#: The layers that stay in float32 at level O2.
-NORMS = (BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm)
 
 
 def all_finite(inputs: Any) -> Any:
@@ -116,7 +112,7 @@ def auto_mixed_precision(
         return network
     network.to_float(dtype)
     for _, cell in network.cells_and_names() if amp_level == "O2" else ():
-        if isinstance(cell, NORMS):
+        if cell._keeps_float32:
             cell.to_float(mstype.float32)
             cell.register_forward_hook(_Cast(dtype))
     network.register_forward_hook(_Cast(mstype.float32))

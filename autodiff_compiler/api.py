@@ -26,7 +26,8 @@ from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.frontend.syntax.desugar.subset import check
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.generated_source import gradient_source
-from autodiff_compiler.interface import Compiled, HookedSlot, MutableSlot, Request, Slot, StaticSlot
+from autodiff_compiler.interface.compiled import Compiled, HookedSlot, MutableSlot, Slot, StaticSlot
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.types import (
     Type,
 )

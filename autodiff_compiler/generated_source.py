@@ -29,14 +29,14 @@ from autodiff_compiler.emit.outside_arrays import all_constants
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
-from autodiff_compiler.interface import (
+from autodiff_compiler.interface.compiled import (
     HookedSlot,
     NeedValues,
     NoNativeText,
-    Request,
     Slot,
     StaticSlot,
 )
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position

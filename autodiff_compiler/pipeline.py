@@ -11,7 +11,8 @@ from typing import Any
 
 from autodiff_compiler.emit.source import emit_program
 from autodiff_compiler.frontend.lower import lower
-from autodiff_compiler.interface import Compiled, Request, Slot
+from autodiff_compiler.interface.compiled import Compiled, Slot
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.passes.manager import on_functions, on_last_root, on_roots, until_stable
 from autodiff_compiler.passes.registry import MEMORY, OPTIMISED, READABLE
 from autodiff_compiler.program import Program

@@ -8,7 +8,8 @@ from typing import Any
 
 from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.frontend.lower import TypedProgram
-from autodiff_compiler.interface import Hoisted, Request, Write
+from autodiff_compiler.interface.compiled import Hoisted, Write
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.span import Span

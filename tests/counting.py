@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.interface import Compiled
+from autodiff_compiler.interface.compiled import Compiled
 from autodiff_compiler.runtime import compiled_function
 from autodiff_compiler.runtime.loader import Loaded
 

@@ -17,7 +17,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.abstract_arguments import abstract, slot_of
 from autodiff_compiler.errors import CallError, DTypeError, UnsupportedSyntax
-from autodiff_compiler.interface import StaticSlot
+from autodiff_compiler.interface.compiled import StaticSlot
 from autodiff_compiler.ir.types import parse_type
 
 

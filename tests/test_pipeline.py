@@ -17,7 +17,7 @@ from autodiff_compiler.cli.parser import STAGES
 from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.generated_source import MEMORY
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.ir.verify.structure import FORMS

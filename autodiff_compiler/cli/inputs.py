@@ -13,7 +13,7 @@ from autodiff_compiler.abstract_arguments import argument_names, keyword_names
 from autodiff_compiler.cli.exit_codes import UsageError
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import wrap
-from autodiff_compiler.interface import StaticSlot
+from autodiff_compiler.interface.compiled import StaticSlot
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,

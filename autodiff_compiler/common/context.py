@@ -23,7 +23,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1

@@ -23,7 +23,7 @@ from autodiff_compiler.frontend.core.guards import MISSING, PLAIN
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.dispatch import HANDLERS
 from autodiff_compiler.frontend.syntax.source import read_source
-from autodiff_compiler.interface import (
+from autodiff_compiler.interface.compiled import (
     ArraySlot,
     AttributeInput,
     Guard,
@@ -32,11 +32,11 @@ from autodiff_compiler.interface import (
     Item,
     MutableSlot,
     NeedValues,
-    Request,
     Slot,
     StaticSlot,
     Write,
 )
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.rewrite import free_values, use_counts
 from autodiff_compiler.ir.types import (

@@ -1,10 +1,12 @@
 """MindSpore's ``nn``: layers, losses and optimizers, as Cells that compile like a user's Cell."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.cells.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.mindspore_names.suggestions import module_getattr
+from autodiff_compiler.nn import mindspore_paths
 from autodiff_compiler.nn.layers import (
     activation,
     attention,
@@ -82,3 +84,5 @@ __all__ = [
 
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("nn", globals())
+
+mindspore_paths.install(sys.modules[__name__])

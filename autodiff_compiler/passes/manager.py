@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.cost_model import Costs, costs
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes.core.traversal import on_all_functions
 from autodiff_compiler.passes.registry import BY_NAME, EVERY_LEVEL, REGISTRY, Pass, at_level

@@ -20,7 +20,7 @@ from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import (
+from autodiff_compiler.interface.compiled import (
     COMPLEX,
     FLOAT,
     AttributeInput,

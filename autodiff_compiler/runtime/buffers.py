@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.interface import ArrayType
+from autodiff_compiler.interface.compiled import ArrayType
 
 #: The workspaces that have buffers; the clock counts their uses.
 WORKSPACES: weakref.WeakSet[Workspace] = weakref.WeakSet()

@@ -26,7 +26,8 @@ from autodiff_compiler.common.context import TARGET_ATTRIBUTE
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.faults import compiling
-from autodiff_compiler.interface import Compiled, NoNativeText, Request, TupleType
+from autodiff_compiler.interface.compiled import Compiled, NoNativeText, TupleType
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.arguments import signatures
 from autodiff_compiler.runtime.compiled_function import CompiledFunction

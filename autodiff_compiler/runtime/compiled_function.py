@@ -13,7 +13,8 @@ from autodiff_compiler.common.mutable import Mutable
 from autodiff_compiler.common.structures import Known, Node, rebuild
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.interface import Compiled, Request, TupleType
+from autodiff_compiler.interface.compiled import Compiled, TupleType
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.buffers import Workspace

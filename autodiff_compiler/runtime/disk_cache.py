@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.files.checked_files import read_checked, write_checked
-from autodiff_compiler.interface import GeneratedText, parse_type
+from autodiff_compiler.interface.compiled import GeneratedText, parse_type
 from autodiff_compiler.runtime.late_imports import imported_late
 from autodiff_compiler.span import Span
 

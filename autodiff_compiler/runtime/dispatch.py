@@ -17,7 +17,7 @@ from autodiff_compiler.common.context import new_request
 from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, CompileError
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ops.transforms.gradient import GradientFunction
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
 from autodiff_compiler.ops.transforms.nested_arguments import plain as as_plain

@@ -21,7 +21,8 @@ from autodiff_compiler.common.context import OF_REQUEST, SETTINGS
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
-from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType, TupleType, Type
+from autodiff_compiler.interface.compiled import ArrayType, Compiled, ScalarType, TupleType, Type
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines

@@ -24,7 +24,7 @@ import numpy as np
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
-from autodiff_compiler.interface import (
+from autodiff_compiler.interface.compiled import (
     ArrayType,
     AttributeInput,
     Guard,

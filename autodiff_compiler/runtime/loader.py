@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.interface import Compiled
+from autodiff_compiler.interface.compiled import Compiled
 from autodiff_compiler.runtime.debugger import GENERATED, set_breakpoints, show_lines
 from autodiff_compiler.span import Caller, call_chain
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, SensitivityError
-from autodiff_compiler.interface import ArrayType, DictType, ListType, TupleType, Type
+from autodiff_compiler.interface.compiled import ArrayType, DictType, ListType, TupleType, Type
 
 
 def sensitivity_arrays(sens: Any, type_: Type, place: str = "") -> Any:

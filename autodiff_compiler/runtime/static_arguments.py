@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.interface import NeedValues
+from autodiff_compiler.interface.compiled import NeedValues
 
 Made = TypeVar("Made")
 

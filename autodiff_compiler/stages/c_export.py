@@ -22,7 +22,7 @@ from autodiff_compiler.emit.c.signature import Port, Signature
 from autodiff_compiler.emit.c.source import title
 from autodiff_compiler.emit.outside_arrays import constant_arrays
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import Hoisted, StaticSlot
+from autodiff_compiler.interface.compiled import Hoisted, StaticSlot
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType, TupleType, Type
 from autodiff_compiler.loops.core.state import array_facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.effects import ends
 from autodiff_compiler.ir.nodes import Function, Op, Region, type_of
 from autodiff_compiler.ir.types import NO_SENSITIVITY, holds_number, takes_sensitivity

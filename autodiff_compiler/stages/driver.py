@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.verify.structure import verify

@@ -9,7 +9,7 @@ import numpy as np
 
 from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.c.source import Entry, emit_c
-from autodiff_compiler.interface import GeneratedText
+from autodiff_compiler.interface.compiled import GeneratedText
 from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.loop_ir import nodes

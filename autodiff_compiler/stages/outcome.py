@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.interface import Compiled, GeneratedText, NoNativeText
+from autodiff_compiler.interface.compiled import Compiled, GeneratedText, NoNativeText
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import type_of
 from autodiff_compiler.passes.memory.copy_escaping_views import owns

@@ -19,7 +19,7 @@ import numpy as np
 import autodiff_compiler
 from autodiff_compiler import gradient_source, pipeline
 from autodiff_compiler.frontend.lower import TypedProgram
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef, value_type

@@ -10,7 +10,7 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import slot_of
 from autodiff_compiler.emit.c.source import emit_c
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.loops.lower import lower_to_loops

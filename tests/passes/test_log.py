@@ -9,7 +9,7 @@ import pytest
 
 from autodiff_compiler import gradient_source
 from autodiff_compiler.common.context import LEVELS, TARGETS
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.parser import parse_function, parse_functions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.interface import Compiled, Guard, Hoisted, Request
+from autodiff_compiler.interface.compiled import Compiled, Guard, Hoisted
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.types import Type, array
 from autodiff_compiler.span import Span
 

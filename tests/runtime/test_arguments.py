@@ -12,7 +12,7 @@ import pytest
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.interface import Hoisted
+from autodiff_compiler.interface.compiled import Hoisted
 from autodiff_compiler.ir.types import array
 from autodiff_compiler.runtime.arguments import (
     check_arity,

@@ -15,7 +15,7 @@ from autodiff_compiler import ops
 from autodiff_compiler import runtime as package
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.interface import Compiled, Guard, Hoisted, NeedValues
+from autodiff_compiler.interface.compiled import Compiled, Guard, Hoisted, NeedValues
 from autodiff_compiler.ir.types import array
 from autodiff_compiler.runtime.cache import CallSite
 from autodiff_compiler.runtime.dispatch import Runtime

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.common import Parameter
-from autodiff_compiler.interface import Guard, Hoisted
+from autodiff_compiler.interface.compiled import Guard, Hoisted
 from autodiff_compiler.ir.types import array
 from autodiff_compiler.runtime.guards import compile_guards, first_failed_guard
 

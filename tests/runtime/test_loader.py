@@ -9,7 +9,7 @@ import traceback
 
 import pytest
 
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.runtime.loader import load
 from tests.runtime.records import product
 

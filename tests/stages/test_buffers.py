@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan, assign_buffers

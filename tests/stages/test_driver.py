@@ -10,7 +10,7 @@ import pytest
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import ops, pipeline
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.passes import manager

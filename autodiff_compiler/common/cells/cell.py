@@ -49,6 +49,8 @@ class Cell(Tree):
     _bprop_debug = False
     #: True if the backward function rematerialises the values of this Cell.
     _recompute = False
+    #: True for layers that stay in float32 at level O2 of ``auto_mixed_precision``.
+    _keeps_float32 = False
     #: Hooks that run before and after ``construct`` and its backward.
     _hooks: tuple[Hook, ...] = ()
 

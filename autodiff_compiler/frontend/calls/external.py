@@ -33,7 +33,7 @@ from autodiff_compiler.frontend.core.python_values import (
 )
 from autodiff_compiler.frontend.expressions.strings import format_string
 from autodiff_compiler.frontend.numpy_rules.names import MATH, NUMPY
-from autodiff_compiler.interface import CONTAINERS, frozen
+from autodiff_compiler.interface.compiled import CONTAINERS, frozen
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.mindspore_names.suggestions import equivalent

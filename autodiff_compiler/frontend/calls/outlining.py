@@ -43,7 +43,7 @@ from autodiff_compiler.frontend.objects.outside_writes import (
     rebind_owned_parameters,
 )
 from autodiff_compiler.frontend.objects.user_objects import open_objects
-from autodiff_compiler.interface import Write
+from autodiff_compiler.interface.compiled import Write
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, array_type
 from autodiff_compiler.ir.rewrite import free_values, use_counts

@@ -11,7 +11,7 @@ import numpy as np
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, rebuild
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.interface import PythonFunction
+from autodiff_compiler.interface.compiled import PythonFunction
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.operators.core.effects import python_hook
 

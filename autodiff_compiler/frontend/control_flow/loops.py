@@ -65,7 +65,7 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.unwinding import assume_not_thrown
 from autodiff_compiler.frontend.syntax import builders
 from autodiff_compiler.frontend.syntax.nodes import AugmentedBinOp, exit_flags
-from autodiff_compiler.interface import count_of
+from autodiff_compiler.interface.compiled import count_of
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType

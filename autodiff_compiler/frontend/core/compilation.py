@@ -27,7 +27,7 @@ from autodiff_compiler.frontend.core.guards import (
     holds_plain_only,
     is_user_object,
 )
-from autodiff_compiler.interface import AttributeInput, Item, Write
+from autodiff_compiler.interface.compiled import AttributeInput, Item, Write
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.span import NOWHERE, Caller, Span

@@ -31,7 +31,7 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
-from autodiff_compiler.interface import (
+from autodiff_compiler.interface.compiled import (
     CONTAINERS,
     AttributeInput,
     Guard,

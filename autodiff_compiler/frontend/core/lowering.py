@@ -43,7 +43,7 @@ from autodiff_compiler.frontend.core.handlers import Handlers
 from autodiff_compiler.frontend.core.naming import NAMELESS
 from autodiff_compiler.frontend.core.operator_exceptions import exceptions_of, try_cure
 from autodiff_compiler.frontend.syntax.source import Source
-from autodiff_compiler.interface import Guard, PythonFunction
+from autodiff_compiler.interface.compiled import Guard, PythonFunction
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type

@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.python_values import from_python, python_containers
 from autodiff_compiler.frontend.derivatives.vmap_arguments import Batch, is_mapped
 from autodiff_compiler.frontend.objects.user_objects import call_flat
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS

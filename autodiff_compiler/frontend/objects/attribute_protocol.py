@@ -41,7 +41,7 @@ from autodiff_compiler.frontend.core.guards import (
 from autodiff_compiler.frontend.core.lowering import Lowering, refuse_foreign
 from autodiff_compiler.frontend.core.reachability import reaches
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
-from autodiff_compiler.interface import Write, special
+from autodiff_compiler.interface.compiled import Write, special
 from autodiff_compiler.ir.nodes import Value
 
 #: Types whose values certainly have no user-defined methods.

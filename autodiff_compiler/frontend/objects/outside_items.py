@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.core.guards import MISSING, has_literal_repr
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.objects.attribute_protocol import store_own_attribute
 from autodiff_compiler.frontend.objects.outside_writes import store_outside
-from autodiff_compiler.interface import Item, special
+from autodiff_compiler.interface.compiled import Item, special
 from autodiff_compiler.ir.nodes import Value
 
 

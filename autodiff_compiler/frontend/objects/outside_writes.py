@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
 from autodiff_compiler.frontend.core.cotangents import custom_rule_operation, has_cotangent
 from autodiff_compiler.frontend.core.guards import MISSING, default_accessor
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.interface import Item, Write, get_item, put_item
+from autodiff_compiler.interface.compiled import Item, Write, get_item, put_item
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ArrayType, ScalarType

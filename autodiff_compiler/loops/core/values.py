@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autodiff_compiler.interface import NoNativeText
+from autodiff_compiler.interface.compiled import NoNativeText
 from autodiff_compiler.loop_ir.nodes import Affine, Buffer, Expression, Load, Part, Scalar
 
 

@@ -130,12 +130,14 @@ class BatchNorm1d(_BatchNorm):
     """Batch normalization of inputs (N, C) or (N, C, L)."""
 
     ranks = (2, 3)
+    _keeps_float32 = True
 
 
 class BatchNorm2d(_BatchNorm):
     """Batch normalization of images (N, C, H, W)."""
 
     ranks = (4,)
+    _keeps_float32 = True
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -173,6 +175,8 @@ class SyncBatchNorm(_BatchNorm):
 
 class BatchNorm3d(Cell):
     """Batch normalization of volumes (N, C, D, H, W), by a ``BatchNorm2d`` of (N, C, D * H, W)."""
+
+    _keeps_float32 = True
 
     def __init__(
         self,
@@ -256,6 +260,8 @@ class LayerNorm(Cell):
 
     gamma and beta have ``normalized_shape``.
     """
+
+    _keeps_float32 = True
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import new_request
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, PositionError
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transforms.gradient_structures import find, mirror, snapshot
 from autodiff_compiler.ops.transforms.transformed import (

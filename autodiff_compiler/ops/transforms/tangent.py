@@ -10,7 +10,7 @@ from typing import Any
 
 from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import new_request
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transforms.transformed import (
     Transformed,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.interface import NoNativeText
+from autodiff_compiler.interface.compiled import NoNativeText
 
 _warned: set[str] = set()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.interface import Compiled
+from autodiff_compiler.interface.compiled import Compiled
 from autodiff_compiler.runtime.native.description import (
     Array,
     Description,

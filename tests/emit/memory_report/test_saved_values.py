@@ -14,7 +14,7 @@ from autodiff_compiler import Tensor, nn, ops, pipeline
 from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula
 from autodiff_compiler.emit.memory_report.saved_values import SavedValue, saved_bytes, saved_values
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.types import parse_type
 
 

@@ -12,7 +12,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, ops, pipeline
 from autodiff_compiler.common import context
-from autodiff_compiler.interface import Request
+from autodiff_compiler.interface.request import Request
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.ops.transforms.gradient import GradientFunction

@@ -1,0 +1,1 @@
+"""Plain records between the compiler and the run time."""
