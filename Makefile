@@ -29,8 +29,11 @@ lint: $(VENV)/installed-dev  ## check style and layout (ruff)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
-types: $(VENV)/installed-dev  ## check the type hints (mypy), and those of a user's program strictly
+types: $(VENV)/installed-dev  ## check the type hints (mypy), some packages and a user's program strictly
 	$(RUN) -m mypy
+	MYPYPATH=tests/typed/stubs $(RUN) -m mypy --strict --config-file= --follow-imports=silent \
+		--python-version 3.10 --cache-dir=.mypy_cache/strict -p autodiff_compiler.frontend.syntax \
+		-p autodiff_compiler.frontend.abstract -p autodiff_compiler.frontend.core
 	MYPYPATH=. $(RUN) -m mypy --strict --config-file= --explicit-package-bases \
 		--follow-imports=silent --cache-dir=.mypy_cache/strict tests/typed
 

@@ -50,6 +50,7 @@ from autodiff_compiler.ir.opdef import PRECISION, value_type
 from autodiff_compiler.ir.types import FUNCTION, SHORT, STR, ArrayType, in_double
 from autodiff_compiler.operators.core import effects, scalar_conversion, structure
 from autodiff_compiler.operators.core.control import is_unset
+from autodiff_compiler.operators.core.declare import shape_of_type
 from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.span import NOWHERE, Caller, Span
 
@@ -289,7 +290,7 @@ class Lowering:
 
     def shape(self, value: Value) -> Any:
         """Returns ``value.shape``: ints where they are known."""
-        shape = structure.shape_of_type(value.type)
+        shape = shape_of_type(value.type)
         if shape is None:
             return structure.shape_of(value)
         return tuple(

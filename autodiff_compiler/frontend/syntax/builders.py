@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import gast
 
@@ -14,6 +14,8 @@ from autodiff_compiler.frontend.syntax.nodes import (
     exit_flags,
     loop_until,
 )
+
+Node = TypeVar("Node")
 
 
 def fresh_name(taken: set[str], wish: str) -> str:
@@ -26,9 +28,10 @@ def fresh_name(taken: set[str], wish: str) -> str:
     return free
 
 
-def at_position(at: gast.AST, node: gast.AST) -> gast.AST:
-    """Returns ``node`` with the position of ``at``."""
-    return gast.copy_location(node, at)
+def at_position(at: gast.AST, node: Node) -> Node:
+    """Gives ``node`` the position of ``at``, and returns it."""
+    gast.copy_location(node, at)
+    return node
 
 
 def name(text: str, at: gast.AST, context: type = gast.Load) -> gast.Name:
@@ -59,7 +62,9 @@ def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
 def collecting_loop(node: gast.AST, source: str, items: str) -> gast.stmt:
     """Returns the loop that appends the items of a comprehension over ``source`` to ``items``."""
     append = at_position(node, gast.Attribute(name(items, node), "append", gast.Load()))
-    statement = at_position(node, gast.Expr(at_position(node, gast.Call(append, [node.elt], []))))
+    statement: gast.stmt = at_position(
+        node, gast.Expr(at_position(node, gast.Call(append, [node.elt], [])))
+    )
     for generator in reversed(node.generators):
         for test in reversed(generator.ifs):
             statement = at_position(test, gast.If(test, [statement], []))

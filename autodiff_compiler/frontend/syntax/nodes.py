@@ -50,14 +50,15 @@ PLAIN_KINDS: dict[type, type] = {
 }
 
 
-def loop_until(loop: Any, flags: Sequence[str]) -> Any:
+def loop_until(loop: gast.stmt, flags: Sequence[str]) -> gast.stmt:
     """Returns a loop like ``loop`` that also ends where one of the variables ``flags`` is true."""
     if not flags:
         return loop
     kind = ForUntil if isinstance(loop, gast.For) else WhileUntil
     extended = kind(*(getattr(loop, field) for field in loop._fields))
     extended.until = tuple(flags)
-    return gast.copy_location(extended, loop)
+    gast.copy_location(extended, loop)
+    return extended
 
 
 def exit_flags(loop: Any) -> tuple[str, ...]:

@@ -124,9 +124,8 @@ class _ReplaceByEntries(gast.NodeTransformer):
 
     def body_of(self, function: Any) -> None:
         body = gast.Module(function.body, [])
-        function.body = self.generic_visit(body).body or [
-            builders.at_position(function, gast.Pass())
-        ]
+        self.generic_visit(body)
+        function.body = body.body or [builders.at_position(function, gast.Pass())]
 
     def visit_Name(self, node: Any) -> Any:
         if node.id not in self.shared or isinstance(node.ctx, gast.Param):
