@@ -12,11 +12,12 @@ other user may have write access to the folder.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -56,14 +57,19 @@ def cached_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> 
 def versions() -> tuple[Any, ...]:
     """Returns the inputs of the compiler besides the program: Python, NumPy, and the files of this
     package, which may be under development."""
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
-    stamps = [(str(f.relative_to(package)), *_stamp(os.stat(f))) for f in files]
-    return FORMAT, sys.version, np.__version__, stamps
+    files = sorted(stamps(os.path.dirname(os.path.dirname(__file__))))
+    return FORMAT, sys.version, np.__version__, hashlib.sha256(repr(files).encode()).hexdigest()
 
 
-def _stamp(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
+def stamps(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Yields the path, the size and the time of change of each Python file below a folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "__pycache__":
+                yield from stamps(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
 
 
 def _written(text: GeneratedText) -> bytes:
@@ -97,4 +103,4 @@ def _read(path: Path) -> GeneratedText:
     return GeneratedText(**record)
 
 
-__all__ = ["cached_on_disk", "versions"]
+__all__ = ["cached_on_disk", "stamps", "versions"]

@@ -20,6 +20,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, compile_info, nn, ops, pipeline
 from autodiff_compiler.common.context import get_context
 from autodiff_compiler.program import Program
+from autodiff_compiler.runtime import disk_cache
 from autodiff_compiler.runtime.native import NativeUnavailable, build, errors
 from autodiff_compiler.stages import native, outcome
 
@@ -103,6 +104,18 @@ def test_other_versions_find_nothing(folder, monkeypatch):
     gradient()
     monkeypatch.setattr(outcome, "versions", lambda: ("later",))
     assert not gradient().from_disk
+
+
+def test_a_changed_file_of_the_compiler_is_another_version(tmp_path):
+    (tmp_path / "inner").mkdir()
+    module, compiled = tmp_path / "inner" / "a.py", tmp_path / "inner" / "a.pyc"
+    module.write_text("x = 1")
+    compiled.write_text("")
+    (known,) = disk_cache.stamps(str(tmp_path))
+    assert known == (str(module), 5, module.stat().st_mtime_ns)
+    module.write_text("x = 22")
+    (after,) = disk_cache.stamps(str(tmp_path))
+    assert after != known
 
 
 @pytest.mark.parametrize("harm", ["cut", "other", "empty", "foreign"])
