@@ -1,7 +1,6 @@
 """The compiler on one page: its stages, and the passes of each in the order in which they run.
 
-``docs/passes.md`` is printed from it. ``dump --stage NAME`` prints the IR after a stage, and
-``dump --dump-after PASS`` after each change of a pass.
+``docs/passes.md`` is printed from it. ``dump --stage NAME`` prints the IR after a stage.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def c_compiler() -> Compiler:
 #: A quick run (``make test``, which sets TEST_SAMPLE) takes at most so many parameter sets of a
 #: test, spread evenly; of a test that is marked ``every_case`` it takes all of them, and of one
 #: that is marked ``thorough`` none.
-SAMPLE = 10
+SAMPLE = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -48,7 +48,6 @@ RUN_BY: dict[str, str] = {
         "emit/c/library/test_table.py::test_what_a_function_needs_precedes_it"
     ),
     "emit.c.header": "stages/test_c_export.py::test_a_plain_function",
-    "emit.c.return_codes": "emit/c/test_polls.py::test_an_interrupt_ends_a_loop",
     "emit.c.self_test": "stages/test_c_export.py::test_a_plain_function",
     "emit.c.signature": "stages/test_c_export.py::test_a_plain_function",
     "emit.function_text": THROWN,

@@ -147,6 +147,7 @@ counted = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", counted, ids=lambda case: case.name)
 def test_programs_of_the_corpus_for_more_iterations(case: Case) -> None:
     fn, found = case.make(), []

@@ -150,6 +150,7 @@ def written(tmp_path: Path, text: str) -> Any:
     return scope["f"]
 
 
+@pytest.mark.thorough
 def test_700_statements_compile_at_every_level(tmp_path: Path) -> None:
     f = written(tmp_path, nested(700) + "    return (y * 0.0 + x * x).sum()\n")
     for level in (0, 1, 3):

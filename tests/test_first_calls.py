@@ -16,6 +16,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wanted", [True, False])
 def test_compiling_looks_for_cycles_in_what_it_made_alone(wanted: bool) -> None:
     met: list[int] = []
@@ -78,6 +79,7 @@ def nested(depth: int, head: str, body: Sequence[str], tail: Sequence[str]) -> i
     return calls_of_compiling(["def f(x, y, n):\n", *text], x, x, 1)
 
 
+@pytest.mark.thorough
 def test_a_longer_text_takes_as_much_more_as_it_is_longer() -> None:
     statements(5)  # what is done once in a process is done
     few, some, many = (statements(count) for count in (15, 30, 60))

@@ -145,6 +145,7 @@ def glyphs(count: int) -> tuple[np.ndarray, np.ndarray]:
     return images.astype(np.float32), labels
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "epochs"), [("lenet", 5), ("vision_transformer", 6), ("resnet", 2)]
 )
@@ -181,6 +182,7 @@ def test_the_line_is_found_and_dumped(
     assert "def with_loss_cell_backward(" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_letters_are_foretold(capsys: pytest.CaptureFixture[str]) -> None:
     module = load("char_lstm")
     assert module.main(epochs=3) > 0.5

@@ -23,6 +23,7 @@ from benchmarks.workloads import WORKLOADS
 FOLDER = Path(environments.__file__).parent
 
 
+@pytest.mark.thorough
 def test_ours_and_the_hand_written_one_answer_from_their_processes(monkeypatch, tmp_path):
     monkeypatch.setattr(environments, "FOLDER", tmp_path)
     hand, ours, jax = measure("line", ["hand", "ours", "jax_jit"], rounds=2)

@@ -211,6 +211,7 @@ def test_explain_memory(folder, capsys, target):
     assert told.startswith("Saved for backward by")
 
 
+@pytest.mark.thorough
 def test_what_takes_no_target(capsys):
     assert "matmul" in run(capsys, "ops")
     names = run(capsys, "ops", "--numpy").split()

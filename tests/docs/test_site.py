@@ -81,6 +81,7 @@ def test_the_help_of_every_command_is_added() -> None:
 # ---- pages of operators
 
 
+@pytest.mark.thorough
 def test_every_operator_has_a_page_and_a_row() -> None:
     pages = dict(site.generated_pages())
     assert pages.keys() & WRITTEN == set()  # a page of the operator "index" is no index

@@ -3,6 +3,7 @@
 import ast
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def check(random):
     ast.parse(source, feature_version=(3, 10))
 
 
+@pytest.mark.thorough
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_emitted_source_computes_the_same_as_the_ir(seed):

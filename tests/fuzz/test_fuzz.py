@@ -16,6 +16,7 @@ from tests.fuzz.shrink import ready_test, smaller, sort_of
 SEEDS = range(1000, 1030)
 
 
+@pytest.mark.thorough
 def test_random_programs(tmp_path: Path) -> None:
     """Most of them compile, and all that do are right."""
     programs = loaded("some_programs", module(SEEDS), tmp_path)
@@ -23,6 +24,7 @@ def test_random_programs(tmp_path: Path) -> None:
     assert outcomes.count("ok") > len(SEEDS) * 0.7
 
 
+@pytest.mark.thorough
 def test_random_array_programs(tmp_path: Path) -> None:
     """Most of them compile, and all that do are right, call after call."""
     seeds = range(2000, 2030)

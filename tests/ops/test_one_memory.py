@@ -140,6 +140,7 @@ def _call(name: str) -> str | None:
 RANDOM = {"bernoulli", "multinomial", "random_categorical", "exponential_"}
 
 
+@pytest.mark.thorough
 def test_every_method_and_property_shares_at_once_and_compiled_alike():
     found = [
         text for name in (*METHODS, *PROPERTIES) if name not in RANDOM and (text := _call(name))

@@ -103,6 +103,7 @@ def test_steps_tell_passes_facts_that_they_take() -> None:
             assert set(step.facts) <= set(inspect.signature(BY_NAME[name].rewrite).parameters)
 
 
+@pytest.mark.thorough
 def test_a_pass_is_applied_by_the_manager_alone() -> None:
     """Other modules than passes and the registry name no pass but in a text."""
     wrong = []

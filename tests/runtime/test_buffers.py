@@ -86,6 +86,7 @@ def test_buffers_above_the_limit_are_not_reused():
     assert unit.workspace.idle == []
 
 
+@pytest.mark.thorough
 def test_room_is_made_while_another_thread_compiles():
     known, failed = [Workspace((8,), ((), ())) for _ in range(2000)], []
 

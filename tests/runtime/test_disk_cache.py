@@ -205,6 +205,7 @@ def test_threads_may_write_at_once(folder):
     assert [unit.from_disk for unit in compile_info().units] == [True]
 
 
+@pytest.mark.thorough
 def test_another_process_finds_it_and_an_edited_file_does_not(tmp_path):
     program = textwrap.dedent("""\
         import numpy as np, sys
@@ -338,6 +339,7 @@ def test_a_damaged_record_of_c_is_written_anew(in_c, harm):
     assert file.read_bytes() == intact and slopes().from_disk
 
 
+@pytest.mark.thorough
 def test_a_missing_or_damaged_library_is_compiled_again(in_c):
     folder, front_end_only = in_c
     slopes()

@@ -293,6 +293,7 @@ def exp(new, int64_t, uint8_t, Services):
     return np.sum(np.sin(new) * int64_t + uint8_t * Services)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fn", [root, chosen, two_products, Net], ids=lambda fn: fn.__name__)
 def test_sanitizers_object_to_nothing(fn, c_compiler: Compiler, tmp_path: Path) -> None:
     if not can_sanitize(c_compiler, tmp_path):

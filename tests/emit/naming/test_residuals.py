@@ -67,6 +67,7 @@ def test_names_of_the_user_stay() -> None:
     ms.check_grads(named_by_the_user, (f(3),))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss()])
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_the_sensitivity_of_a_loss_is_not_passed(loss: nn.Cell, level: int) -> None:
@@ -82,6 +83,7 @@ def test_the_sensitivity_of_a_loss_is_not_passed(loss: nn.Cell, level: int) -> N
         ms.set_context(opt_level=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss()])
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_the_sensitivity_is_folded_for_sizes_that_a_run_knows(loss: nn.Cell, level: int) -> None:

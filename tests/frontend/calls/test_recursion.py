@@ -73,6 +73,7 @@ ENDLESS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [60, 200])
 def test_a_chain_of_different_functions_compiles(count: int) -> None:
     factor = 1.001**count
@@ -90,6 +91,7 @@ def test_a_longer_chain_is_refused_as_what_it_is() -> None:
     assert "itself" not in text and "recursion" not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ENDLESS)
 def test_recursion_without_an_end_is_refused_where_it_calls_itself(name: str) -> None:
     calls = costs().deep_recursion_calls if name == "up" else 70
@@ -100,6 +102,7 @@ def test_recursion_without_an_end_is_refused_where_it_calls_itself(name: str) ->
     assert f"{name}(" in problem.span.text and "while" in problem.cure
 
 
+@pytest.mark.thorough
 def test_recursion_that_ends_in_time_is_written_out() -> None:
     factor = 1.001**180
     slope = ms.grad(lambda x: down(x, 180))(0.5)

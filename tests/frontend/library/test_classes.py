@@ -70,6 +70,7 @@ EXPRESSIONS = _expressions()
 _KINDS = "(np.ndarray, float, np.generic, np.float64, np.integer, int, (int, float), np.floating)"
 
 
+@pytest.mark.thorough
 def test_the_class_is_numpys() -> None:
     assert len(EXPRESSIONS) > 150
     wrong = []
@@ -85,6 +86,7 @@ def test_the_class_is_numpys() -> None:
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_an_array_is_written_to_and_a_scalar_is_replaced() -> None:
     """``z += 1`` shows under another name of an array, and in what it is a view of."""
     texts = {}

@@ -153,6 +153,7 @@ def test_rows():
     assert problems({line: _row(line) for line in ROW}) == []
 
 
+@pytest.mark.thorough
 def test_matrices():
     assert problems({line: _matrix(line) for line in MATRIX}) == []
 

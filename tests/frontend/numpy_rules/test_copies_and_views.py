@@ -189,12 +189,14 @@ def _together(texts: list[str], *body: str, after: str) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_write_to_the_array_shows_in_its_views_and_in_no_copy():
     texts = [text for text in SHOWN if _floats(text)]
     assert len(texts) > 150
     assert _together(texts, "m[0] = 3 * x[1:]", after="(v{k} * v{k}).sum()") == []
 
 
+@pytest.mark.thorough
 def test_a_write_to_a_copy_does_not_show_in_the_array():
     result = {text: _result(text) for text in SHOWN if _written(text)}
     texts = [text for text, (v, m) in result.items() if not np.shares_memory(v, m)]
@@ -202,6 +204,7 @@ def test_a_write_to_a_copy_does_not_show_in_the_array():
     assert _together(texts, *body, after="(v{k} * v{k}).sum()") == []
 
 
+@pytest.mark.thorough
 def test_a_write_to_a_view_shows_in_the_array():
     result = {text: _result(text) for text in SHOWN if _written(text)}
     texts = [text for text, (v, m) in result.items() if np.shares_memory(v, m)]

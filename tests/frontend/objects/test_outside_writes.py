@@ -231,6 +231,7 @@ class Chain(nn.Cell):
         return x
 
 
+@pytest.mark.thorough
 def test_one_generated_function_serves_every_cell_that_writes():
     x = Tensor(np.array([0.5, -1.0, 0.25], np.float32))
     net, plain = Chain(7), Chain(7)

@@ -45,6 +45,7 @@ def test_masked_positions_have_no_effect() -> None:
     assert np.isfinite(gradient).all() and gradient.any()
 
 
+@pytest.mark.thorough
 def test_gradients() -> None:
     net = nn.TransformerDecoderLayer(4, 2, 3, dropout=0.0, norm_first=True)
     x = X[:2, :1, :4].copy()

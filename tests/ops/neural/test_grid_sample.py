@@ -49,6 +49,7 @@ def sampled(x: np.ndarray, grid: np.ndarray, mode: str, padding: str, corners: b
     return out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])

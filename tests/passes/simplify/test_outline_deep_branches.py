@@ -52,6 +52,7 @@ def differences(f: Callable[[Any], Any], x: Any) -> Any:
     return np.array([(f(x + step) - f(x - step)) / 2e-5 for step in steps])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", [0, 1, 3])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_each_way_of_a_deep_chain_has_its_gradient(chain: Any, level: int) -> None:
@@ -67,6 +68,7 @@ def test_each_way_of_a_deep_chain_has_its_gradient(chain: Any, level: int) -> No
         ms.set_context(opt_level=before)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chain", CHAINS)
 def test_its_second_derivative(chain: Any) -> None:
     f = made(chain(60))
@@ -81,6 +83,7 @@ def test_its_second_derivative(chain: Any) -> None:
         np.testing.assert_allclose(second(x), differences(weighed, x), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chain", [returns, elifs, conditionals])
 def test_source_grows_with_the_chain(chain: Any) -> None:
     few, some, many = (len(ms.gradient_source(made(chain(n)), "f64[3]")) for n in (48, 96, 192))

@@ -182,6 +182,7 @@ def functions(draw) -> str:
     return "def f(x, y):\n" + "\n".join("    " + line for line in lines)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(functions())
 def test_random_functions_mean_the_same(text):
