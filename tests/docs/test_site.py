@@ -111,6 +111,7 @@ def test_the_sample_programs_apply_their_operators() -> None:
         assert any(re.search(rf"(= |^ *){name}\b", text, re.M) for text in texts), name
 
 
+@pytest.mark.thorough
 def test_a_page_shows_the_definition() -> None:
     page = operator_pages.page("tanh")
     assert "| definition | `autodiff_compiler/operators/elementwise/activation.py` |" in page

@@ -113,6 +113,7 @@ def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.thorough
 def test_a_damaged_file_is_a_value_error(tmp_path: Path) -> None:
     file = tmp_path / "net.ckpt"
     ms.save_checkpoint(net(), file)

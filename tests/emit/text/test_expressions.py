@@ -20,6 +20,7 @@ from autodiff_compiler.emit.text.expressions import (
 from tests.emit.trees import operator_trees, read, trees
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @settings(max_examples=300, deadline=None)
 @given(trees)

@@ -48,6 +48,7 @@ def test_dropout_between_layers() -> None:
     assert (net.set_train()(Tensor(X))[0].asnumpy() != still).any()
 
 
+@pytest.mark.thorough
 def test_gradients() -> None:
     check_grads(nn.GRU(3, 2), [X[:2, :1]])
     lengths = Tensor(np.array([1, 3], np.int32))
