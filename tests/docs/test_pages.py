@@ -102,6 +102,7 @@ def test_a_failing_command_shows_its_output(tmp_path: Path) -> None:
     run(page, tmp_path / "a")
 
 
+@pytest.mark.thorough
 def test_programs_and_pytest_run(tmp_path: Path) -> None:
     test = '```python title="test_net.py"\ndef test_it():\n    assert True\n```\n'
     page = NET + fenced("sh", "python net.py\ncat net.py") + fenced("text", "...\n    return x * x")

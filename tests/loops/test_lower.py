@@ -189,7 +189,6 @@ PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_gradients_agree(program: Callable[..., Any], c_compiler: Compiler) -> None:
     inputs = PROGRAMS[program]
