@@ -61,15 +61,19 @@ def versions() -> tuple[Any, ...]:
     return FORMAT, sys.version, np.__version__, hashlib.sha256(repr(files).encode()).hexdigest()
 
 
-def stamps(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Yields the path, the size and the time of change of each Python file below a folder."""
+def stamps(folder: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yields path, size and time of change of each Python file below a folder.
+
+    A path is relative to the folder, so that a copy of the package has the same ones. ``prefix``
+    comes before it.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir() and entry.name != "__pycache__":
-                yield from stamps(entry.path)
+                yield from stamps(entry.path, f"{prefix}{entry.name}/")
             elif entry.name.endswith(".py"):
                 status = entry.stat()
-                yield entry.path, status.st_size, status.st_mtime_ns
+                yield prefix + entry.name, status.st_size, status.st_mtime_ns
 
 
 def _written(text: GeneratedText) -> bytes:

@@ -112,7 +112,7 @@ def test_a_changed_file_of_the_compiler_is_another_version(tmp_path):
     module.write_text("x = 1")
     compiled.write_text("")
     (known,) = disk_cache.stamps(str(tmp_path))
-    assert known == (str(module), 5, module.stat().st_mtime_ns)
+    assert known == ("inner/a.py", 5, module.stat().st_mtime_ns)
     module.write_text("x = 22")
     (after,) = disk_cache.stamps(str(tmp_path))
     assert after != known
