@@ -65,6 +65,7 @@ from autodiff_compiler.common.dtype import (
     uint64,
 )
 from autodiff_compiler.common.structures import register_container
+from autodiff_compiler.mindspore_names.module_paths import install_paths
 from autodiff_compiler.ops.core.primitive_base import constexpr
 from autodiff_compiler.ops.transforms.custom_rules import Function, custom_gradient
 from autodiff_compiler.ops.transforms.custom_rules import Function as _Function  # MindSpore's name  # noqa: F401
@@ -132,7 +133,7 @@ def __dir__() -> list[str]:
 
 
 install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))
-mindspore_paths.install(sys.modules[__name__])
+install_paths(sys.modules[__name__], mindspore_paths.paths(sys.modules[__name__]))
 
 __all__ = [
     "COMPATIBLE",

@@ -13,7 +13,6 @@ from autodiff_compiler import amp
 from autodiff_compiler.common import context, random
 from autodiff_compiler.common.cells.cell import cell_attr_register
 from autodiff_compiler.common.files import parameter_files
-from autodiff_compiler.mindspore_names.module_paths import install_paths
 from autodiff_compiler.ops.core import primitive_base
 
 #: Holds the paths below it, so that each can be the first import of a program.
@@ -22,11 +21,6 @@ _TRAIN = ModuleType(f"{__package__}.train", "The modules of MindSpore's ``train`
 #: Private, but programs take their decorator of ``Cell.__init__`` from here.
 _EXTENDS = ModuleType(f"{__package__}._extends", "The names of MindSpore's ``_extends``.")
 vars(_EXTENDS)["cell_attr_register"] = cell_attr_register
-
-
-def install(package: ModuleType) -> None:
-    """Makes the paths importable below the package."""
-    install_paths(package, paths(package))
 
 
 def paths(package: ModuleType) -> dict[str, ModuleType]:
@@ -44,4 +38,4 @@ def paths(package: ModuleType) -> dict[str, ModuleType]:
     }
 
 
-__all__ = ["install", "paths"]
+__all__ = ["paths"]

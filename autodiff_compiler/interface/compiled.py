@@ -68,7 +68,6 @@ class ArraySlot:
         return str(self.type)
 
 
-#: An argument as the compiler sees it.
 @dataclass(frozen=True)
 class MutableSlot:
     """A dynamic slot of a value that ``mutable`` marks; the skeleton has its lists and tuples."""
@@ -80,6 +79,7 @@ class MutableSlot:
         return str(self.type)
 
 
+#: An argument as the compiler sees it.
 Slot: TypeAlias = Type | StaticSlot | HookedSlot | ArraySlot | MutableSlot
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.cells.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.mindspore_names.module_paths import install_paths
 from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.nn import mindspore_paths
 from autodiff_compiler.nn.layers import (
@@ -85,4 +86,4 @@ __all__ = [
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("nn", globals())
 
-mindspore_paths.install(sys.modules[__name__])
+install_paths(sys.modules[__name__], mindspore_paths.paths(sys.modules[__name__]))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autodiff_compiler.mindspore_names.module_paths import install_paths
 from autodiff_compiler.nn.training import learning_rate, loss_scale
 
 #: The files that hold names of ``nn`` itself.
@@ -24,11 +23,6 @@ _FILES = """
 """.split()
 
 
-def install(nn: ModuleType) -> None:
-    """Makes the paths importable below ``nn``."""
-    install_paths(nn, paths(nn))
-
-
 def paths(nn: ModuleType) -> dict[str, ModuleType]:
     """Returns the module under each path."""
     return {
@@ -39,4 +33,4 @@ def paths(nn: ModuleType) -> dict[str, ModuleType]:
     }
 
 
-__all__ = ["install", "paths"]
+__all__ = ["paths"]

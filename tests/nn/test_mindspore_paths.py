@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -40,6 +41,15 @@ def test_every_path_is_its_module_and_an_attribute(path: str) -> None:
     module = importlib.import_module(f"autodiff_compiler.nn.{path}")
     assert module is mindspore_paths.paths(nn)[path]
     assert path.split(".")[0] in vars(nn)
+    above = path.rpartition(".")[0]  # Python imports it first
+    assert not above or f"autodiff_compiler.nn.{above}" in sys.modules
+    assert importlib.util.find_spec(f"autodiff_compiler.nn.{path}") is not None
+    assert [name for name in vars(module) if not name.startswith("_")]
+
+
+def test_paths_are_attributes_too() -> None:
+    assert nn.layer.CellList is nn.CellList
+    assert nn.layer.basic.Dense is nn.Dense
 
 
 def test_layers_are_imported_at_their_first_use() -> None:

@@ -1,8 +1,8 @@
 """Polls in loops: a long call asks again and again whether it has to end, such as for Ctrl-C.
 
 A loop polls if its number of iterations is unknown, or if it is very long. A vector loop never
-does. All loops of a function count their iterations in one variable. The periods are powers of two:
-a multiple of the longest one is a multiple of each, so that some loop polls in time.
+does. All loops of a function count their iterations in one variable. Each period is a power of two.
+The loop that counts to a multiple of the longest period polls there, whichever loop it is.
 """
 
 from __future__ import annotations
